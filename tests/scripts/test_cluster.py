@@ -7,7 +7,7 @@ import made_up  # noqa: F401
 from harness.judge import grants
 from harness.lab import cluster
 from judged import value
-from made_up_cluster import LOST_VM, run
+from made_up_cluster import HOMES, MOVER, run
 from scenarios import outcome
 from scenarios.cluster import plan
 
@@ -26,30 +26,38 @@ class Verdict(unittest.TestCase):
         self.assertEqual(summary["verdict"], "pass")
         self.assertAlmostEqual(value(summary, "move_pause_ms"), 400.0)
         self.assertEqual(value(summary, "again_s"), 5.0)
-        self.assertEqual(summary["restarts"][LOST_VM],
-                         {"ran_s": 5.0, "served_s": 12.0, "host": "h1"})
+        self.assertEqual(summary["restarts"]["db3"],
+                         {"ran_s": 5.0, "served_s": 12.0, "host": "h2"})
         self.assertEqual([(c["vm"], c["from"], c["to"], c["live"]) for c in summary["changes"]
                           if c["from"]],
-                         [(plan.GROWS, "h1", "h3", True), (LOST_VM, "h2", "h1", False)])
+                         [(MOVER, "h1", "h3", True), ("db3", "h3", "h2", False),
+                          (MOVER, "h3", "h2", False)])
 
     def test_what_clients_feel_of_the_move_fails(self):
         self.assertEqual(failed(pause_s=1.1), ["move_pause_ms"])
         self.assertEqual(failed(failed=1), ["failed_at_move"])
 
     def test_a_vm_that_stays_fails(self):
-        self.assertEqual(failed(moved_to=None), ["moved", "moved_to_best", "failed_at_move",
-                                                 "move_pause_ms"])
+        self.assertEqual(failed(moved_to=None), ["moved", "moved_from_hot", "moved_to_best",
+                                                 "failed_at_move", "move_pause_ms"])
+
+    def test_a_move_that_nobody_recommended_fails(self):
+        self.assertEqual(failed(why="it is to leave this host"), ["moved_from_hot"])
+
+    def test_a_move_before_the_load_has_grown_fails(self):
+        self.assertEqual(failed(grows_s=25.0), ["moved"])
 
     def test_another_host_than_the_best_fails(self):
+        self.assertEqual(failed(started={"db2": "h1"}), ["placed"])
         self.assertEqual(failed(moved_to="h2"), ["moved_to_best"])
-        self.assertEqual(failed(again_on="h3"), ["again_on_best"])
+        self.assertEqual(failed(again_on="h1"), ["again_on_best"])
 
     def test_late_or_no_restart_fails(self):
         self.assertEqual(failed(again_s=15.5), ["again_s"])
         self.assertEqual(failed(again_s=None, served_s=None), ["again_s", "again_on_best"])
 
     def test_a_restart_instead_of_a_move_fails(self):
-        self.assertEqual(failed(boots={vm: 2 for vm in plan.HOMES}), ["restarts_without_loss"])
+        self.assertEqual(failed(boots={vm: 2 for vm in HOMES}), ["restarts_without_loss"])
 
     def test_what_is_granted_twice_or_lost_fails(self):
         self.assertEqual(failed(doubled=["core 0 of h1: db1 and db2"]), ["granted_twice"])
@@ -58,21 +66,16 @@ class Verdict(unittest.TestCase):
     def test_the_report_says_who_was_where_and_why(self):
         made = run()
         page = outcome.render(made, [], [], summary_of(made))
-        self.assertIn("scores: h3 450, h2 350, h1 0", page)
+        self.assertIn("scores: h3 928, h2 916, h1 0; moves to h3, which has 928", page)
         self.assertIn("started again", page)
 
 
-class Scores(unittest.TestCase):
-    def test_a_vm_stays_until_it_is_to_leave(self):
-        for vm, told in plan.scores(plan.HOMES, plan.RATES).items():
-            self.assertEqual(max(told, key=told.get), plan.HOMES[vm])
-        rates = {**plan.RATES, plan.GROWS: plan.GROWN_RATE}
-        told = plan.scores(plan.HOMES, rates, leaves=(plan.GROWS,))
-        self.assertEqual(max(told[plan.GROWS], key=told[plan.GROWS].get), "h3")
-
-    def test_bound_to_their_hosts_they_have_one(self):
-        self.assertEqual(plan.scores(plan.HOMES, plan.RATES, is_ablated=True)["db3"],
-                         {"h2": plan.STAYS})
+class Traces(unittest.TestCase):
+    def test_they_are_lines_of_placers(self):
+        head, *lines = plan.traces()
+        self.assertEqual(head, "vm,step_s,cpu,memory,disk")
+        self.assertEqual(len(lines), len(plan.EARLIER) * plan.DAYS_S // plan.STEP_S)
+        self.assertEqual(len({line.split(",")[0] for line in lines}), len(plan.EARLIER))
 
 
 def told_vm(name, *cores, state="running", shared=False):
@@ -98,7 +101,7 @@ class Grants(unittest.TestCase):
                                          "h2": [told_vm("a", state="stopped")]}), [])
 
 
-MON = """<pacemaker-result><nodes>
+MON = """<pacemaker-result><summary><current_dc present="true" with_quorum="true"/></summary><nodes>
 <node name="h1" online="true" unclean="false" pending="false"/>
 <node name="h2" online="true" unclean="true" pending="false"/></nodes><resources>
 <resource id="fence" resource_agent="stonith:fence_ebb" role="Started"><node name="h1"/></resource>
@@ -112,7 +115,22 @@ MON = """<pacemaker-result><nodes>
 </node_attributes></pacemaker-result>"""
 
 
+class Resource(unittest.TestCase):
+    def test_it_has_the_attributes_that_are_asked_for(self):
+        meta = cluster.resource("a", "/a.xml", {"ebb-class": "oltp"}).find("meta_attributes")
+        self.assertEqual({n.get("name"): n.get("value") for n in meta},
+                         {"allow-migrate": "true", "resource-stickiness": "50",
+                          "ebb-class": "oltp"})
+
+
 class State(unittest.TestCase):
+    def test_only_the_majority_is_believed(self):
+        self.assertTrue(cluster.has_quorum(ET.fromstring(MON)))
+        for wrong in (MON.replace('with_quorum="true"', 'with_quorum="false"'),
+                      MON.replace('present="true"', 'present="false"'),
+                      "<pacemaker-result><summary/></pacemaker-result>"):
+            self.assertFalse(cluster.has_quorum(ET.fromstring(wrong)))
+
     def test_what_crm_mon_says(self):
         state = cluster.State(ET.fromstring(MON))
         self.assertEqual(state.online, ["h1"])

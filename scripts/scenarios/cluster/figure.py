@@ -4,7 +4,7 @@ from harness.draw import chart
 
 from .plan import HOSTS
 
-MARKS = (("grows", "load grows"), ("order", "it is to leave"), ("moved", "it has moved"),
+MARKS = (("grows", "load grows"), ("order", "one is to leave"), ("moved", "it has moved"),
          ("loss", "a host is lost"), ("again", "its VMs run again"), ("end", "it is back"))
 
 

@@ -1,31 +1,40 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Hosts, VMs and their load in `cluster`, and the scores by which Pacemaker places them."""
+"""Hosts, VMs and their load in `cluster`, and what earlier VMs of their class wanted."""
 from harness.lab.domain import Cell, Vm
 from harness.stage.plan import LONG_PERIOD_MS, Plan, default_share, host_of
 
 HOSTS = ("h1", "h2", "h3")
 CORES = 2               # of each host
+VMS = ("db1", "db2", "db3", "db4")
 PORT = 6379
 MEMORY_MIB, DISK_MIB = 256, 1024
 ROWS, CONNECTIONS = 500, 4
-MIX = "get=60,set=20,count=20"
+MIX, MEASURED_MIX = "get=60,set=20,count=20", "get=60,set=40"
 
-# Where VMs begin, and requests per second of their clients.
-HOMES = {"db1": "h1", "db2": "h1", "db3": "h2", "db4": "h3"}
-RATES = {"db1": 15, "db2": 15, "db3": 20, "db4": 10}
-HOST_RATE = 100         # what a host is counted on to serve
-# The clients of this one want more, so that it has to leave its host; then the other host is lost.
-GROWS, GROWN_RATE = "db2", 45
-LOST = "h2"
+# Requests per second, as parts of what the engine serves on one core, which is measured first:
+# at the beginning; then of the two databases that share a host. One is short of CPUs then.
+STEADY, GROWN = 0.25, (1.05, 0.7)
+# So much more than is served that its workers are never idle.
+MEASURED_RATE, MEASURE_S = 2000, 5.0
 
-STEADY_S, GROWN_S, AFTER_MOVE_S, AFTER_LOSS_S = 8.0, 4.0, 8.0, 6.0
+# When a host is hot, and how soon it says who should leave; a real one takes more than a minute.
+# VMs that boot and the measurement make it hot, too, but for a shorter time.
+AGENT = {"hot_window_s": 5, "cool_down_s": 30}
 
-STAYS, LEAVES = 1000, 0     # scores of a VM on its own host
+CLASS = "oltp"
+# Most earlier VMs of the class wanted a part of a CPU, some one, and a few more than that.
+EARLIER = (300, 300, 300, 300, 300, 300, 900, 900, 900, 1500)   # thousandths of a CPU
+DAYS_S, STEP_S = 2 * 86400, 600
+
+# Hosts have cooled down after REST_S and STEADY_S.
+REST_S, STEADY_S, AFTER_MOVE_S, AFTER_LOSS_S = 12.0, 16.0, 8.0, 6.0
+
+# Ablated there is no placer, and a VM is as welcome on one host as on another.
+ALIKE = 500
 
 
 def of(a):
-    # Twice as much as there is: VMs are idle most of the time, and soon up if only one boots.
-    share = a.share or min(1.0, 2 * default_share(CORES * len(HOSTS)))
+    share = a.share or default_share(CORES * len(HOSTS))
     host = host_of(1, CORES, 1, share, period_ms=LONG_PERIOD_MS)
     return Plan({**host, "hosts": len(HOSTS)}, "fair", [], 0.0)
 
@@ -37,22 +46,11 @@ def vms():
                    "name": name, "shell": "ttyS1", "cold": "vda",
                    "server": f"--listen 0.0.0.0:{PORT} --quiet --keys 20000 --durability commit "
                              "--log-dir /cold/log --recover"})
-            for i, name in enumerate(HOMES)]
+            for i, name in enumerate(VMS)]
 
 
-def scores(where, rates, leaves=(), is_ablated=False):
-    """{VM: {host: score}}. where: the VMs' hosts; leaves: VMs that are to leave theirs.
-
-    The scores of the others are what is left of a host with the VM on it, in thousandths. They
-    stand before they are needed: no placer has to be alive when a host is lost. Ablated, a VM may
-    only be where it is.
-    """
-    found = {}
-    for vm, home in where.items():
-        found[vm] = {home: LEAVES if vm in leaves and not is_ablated else STAYS}
-        for host in HOSTS if not is_ablated else ():
-            if host != home:
-                use = rates[vm] + sum(rates[other] for other in where
-                                      if other != vm and where[other] == host)
-                found[vm][host] = max(1, round(1000 * (1 - use / HOST_RATE)))
-    return found
+def traces():
+    """Lines for the placers (ebb-placed(8))."""
+    return ["vm,step_s,cpu,memory,disk"] + [
+        f"earlier{i},{STEP_S},{cpu},{MEMORY_MIB},{DISK_MIB}"
+        for i, cpu in enumerate(EARLIER) for _ in range(DAYS_S // STEP_S)]

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What happens in `cluster`: four databases serve clients on three hosts. One gets more load and
-moves to another host while it works; then a host is lost, and its database starts elsewhere."""
+"""What happens in `cluster`: four databases serve clients on three hosts, where placers put them.
+Two on one host get more load, and one of them moves to another host while it works; then that host
+is lost, and its databases start elsewhere."""
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -17,7 +19,8 @@ from harness.stage import sliced_run
 
 from . import plan
 
-PLACE_S, SERVE_S, MOVE_S, AGAIN_S, REJOIN_S, LOAD_S = 60, 150, 60, 60, 60, 120
+PLACE_S, SERVE_S, ORDER_S, MOVE_S, AGAIN_S, REJOIN_S, LOAD_S = 60, 150, 90, 60, 60, 60, 120
+SCORES_S, ABLATED_S = 5.0, 60.0
 LOOK_S, PING_S, ANSWER_S = 0.3, 0.04, 3.0
 GAP_S = 0.1             # longer times without an answer are recorded
 LONGEST_S = 600         # of a run of oltp-load: it is ended before
@@ -54,13 +57,17 @@ class Pings(threading.Thread):
         self.last_s = now_s
 
 
+SAID = re.compile(r'event=score vm=(\S+) value=(-?\d+) reason="((?:[^"\\]|\\.)*)"')
+
+
 class Watch(threading.Thread):
-    """Looks at Pacemaker and at all agents; looks: for run.json."""
+    """Looks at Pacemaker, at all agents and at what placers say; looks, words: for run.json."""
 
     def __init__(self, lab, elapsed):
         super().__init__(daemon=True)
         self.lab, self.elapsed = lab, elapsed
         self.over, self.looks, self.doubled = threading.Event(), [], []
+        self.words, self.read = [], dict.fromkeys(plan.HOSTS, 0)
 
     def run(self):
         suspects = set()
@@ -73,11 +80,28 @@ class Watch(threading.Thread):
                     "held": {vm["name"]: vm["cpus_held"] for vms in agents.values() for vm in vms
                              if vm["state"] == "running"},
                     "scores": state.scores})
+            for host in plan.HOSTS:
+                self.listen(host)
             # Two agents answer at two moments, between which a VM may have moved.
             now = set(grants.doubled(agents))
             self.doubled += sorted(now & suspects)
             suspects = now
             self.over.wait(LOOK_S)
+
+    def listen(self, host):
+        """Why its placer has set scores since the last look."""
+        try:
+            with open(os.path.join(self.lab.dir, host, "log", "boot.log"), "rb") as f:
+                f.seek(self.read[host])
+                lines = f.read()
+        except OSError:
+            return
+        lines = lines[:lines.rfind(b"\n") + 1]
+        self.read[host] += len(lines)
+        text = lines.decode(errors="replace")
+        self.words += [{"t_s": round(self.elapsed(), 3), "host": host, "vm": vm,
+                        "score": int(score), "why": why}
+                       for vm, score, why in SAID.findall(text)]
 
 
 class Story:
@@ -86,19 +110,10 @@ class Story:
     def __init__(self, a, lab, boot, vms, found, stack):
         self.a, self.lab, self.boot, self.found, self.stack = a, lab, boot, found, stack
         self.vms = {vm.name: vm for vm in vms}
-        self.where, self.rates, self.moments = dict(plan.HOMES), dict(plan.RATES), {}
-        self.published = {}
+        self.where, self.rates, self.moments = {}, {}, {}
+        self.grown, self.lost, self.lost_host = [], [], None
         self.watch = Watch(lab, found.elapsed)
         self.pings = {vm.name: Pings(lab, vm, found.elapsed) for vm in vms}
-
-    def publish(self, leaves=()):
-        """By hand, what a placer would say."""
-        told = plan.scores(self.where, self.rates, leaves, self.a.ablate)
-        for vm, scores in told.items():
-            changed = {host: score for host, score in scores.items()
-                       if self.published.get(vm, {}).get(host) != score}
-            self.lab.set_scores(vm, changed)
-        self.published = told
 
     def mark(self, name, who, text):
         self.found.step(name, who, text)
@@ -117,22 +132,39 @@ class Story:
         except SetupError as e:
             self.found.step("late", "", str(e))
             return False
-        for vm in where:
-            self.where[vm] = state.host_of(vm)
+        self.look(state)
         return True
 
-    def begin(self):
+    def look(self, state):
+        self.where.update({vm: state.host_of(vm) for vm in self.vms if state.host_of(vm)})
+
+    def place(self):
+        """VMs are added, and start when each host has a score for each of them."""
         with tempfile.TemporaryDirectory() as folder:
             os.mkdir(os.path.join(folder, "log"))
             for vm in self.vms.values():
                 self.lab.make_disks(self.boot, vm, folder)
         for vm in self.vms.values():
-            self.lab.add_vm(self.boot, vm)
-        self.publish()
-        self.mark("placed", "", "four databases are placed on three hosts")
-        self.lab.wait(lambda s: all(s.host_of(vm) for vm in self.vms), PLACE_S *
-                      self.a.time_scale, "all VMs run")
-        for thread in (self.watch, *self.pings.values()):
+            self.lab.add_vm(self.boot, vm, **{"ebb-class": plan.CLASS, "target-role": "Stopped"})
+        if self.a.ablate:
+            for vm in self.vms:
+                self.lab.set_scores(vm, dict.fromkeys(plan.HOSTS, plan.ALIKE))
+        self.stack.callback(self.watch.over.set)
+        self.watch.start()
+        self.lab.wait(lambda s: all(set(s.scores.get(vm, ())) == set(plan.HOSTS)
+                                    for vm in self.vms), PLACE_S * self.a.time_scale,
+                      "every host has a score for every VM")
+        # Scores depend on each other: those of the first VM are settled first.
+        self.pause(SCORES_S)
+        self.mark("placed", "", "three hosts have a score for each of four databases")
+        for vm in self.vms:
+            self.lab.start_vm(vm)
+        self.look(self.lab.wait(lambda s: all(s.host_of(vm) for vm in self.vms),
+                                PLACE_S * self.a.time_scale, "all VMs run"))
+
+    def begin(self):
+        self.place()
+        for thread in self.pings.values():
             self.stack.callback(thread.over.set)
             thread.start()
         end_at = time.monotonic() + SERVE_S * self.a.time_scale
@@ -140,58 +172,97 @@ class Story:
             if time.monotonic() > end_at:
                 raise SetupError("not all VMs serve clients, see their consoles")
             time.sleep(0.1)
-        self.loads = {name: self.start_load(vm) for name, vm in self.vms.items()}
+        together = max((sorted(vm for vm in self.vms if self.where[vm] == host)
+                        for host in plan.HOSTS), key=len)
+        if len(together) < 2:
+            raise SetupError("no two of four VMs share one of three hosts")
+        self.grown = together[:len(plan.GROWN)]
+        self.pause(plan.REST_S)
+        core = self.measure(self.vms[self.grown[0]])
+        self.rates = {vm: (plan.STEADY * core, plan.GROWN[self.grown.index(vm)] * core
+                           if vm in self.grown else None) for vm in self.vms}
+        self.loads = {name: self.start_load(vm, *self.rates[name])
+                      for name, vm in self.vms.items()}
         for load in self.loads.values():
             load.wait_for(1.0, LOAD_S * self.a.time_scale)
 
-    def start_load(self, vm):
-        grows = plan.STEADY_S * self.a.time_scale
-        rate = str(plan.RATES[vm.name])
-        schedule = ("--rate-schedule", f"0:{rate},{grows:g}:{plan.GROWN_RATE}") \
-            if vm.name == plan.GROWS else ()
-        load = Load(f"load-{vm.name}", os.path.join(self.a.out, "log"),
+    def measure(self, vm):
+        """Requests per second that it serves on a core: its others are taken."""
+        load = self.load("measure", vm, plan.MEASURED_RATE, plan.MEASURED_MIX)
+        load.wait_for(1.0, LOAD_S * self.a.time_scale)
+        self.pause(plan.MEASURE_S)
+        load.finish()
+        rows = [row for row in load.rows if row["seconds"] > 0.5][1:]
+        served = sum(row["all"]["done"] for row in rows) / sum(row["seconds"] for row in rows)
+        self.mark("measured", vm.name, f"{vm.name} serves {served:.0f} requests/s on its core")
+        return served
+
+    def load(self, name, vm, rate, mix, *more, is_verified=False):
+        load = Load(f"load-{name}", os.path.join(self.a.out, "log"),
                     os.sched_getaffinity(0), [f"{vm.address.partition('/')[0]}:{plan.PORT}"],
-                    "-c", str(plan.CONNECTIONS), "--rate", rate, *schedule, "--mix", plan.MIX,
+                    "-c", str(plan.CONNECTIONS), "--rate", f"{rate:g}", "--mix", mix,
                     "--rows", str(plan.ROWS), "--counters", "100", "--seed", str(self.a.seed),
-                    "--wait-ms", str(WAIT_MS), "--answer-ms", str(ANSWER_MS),
-                    "-s", str(LONGEST_S), prefix=self.lab.in_network())
+                    "--answer-ms", str(ANSWER_MS), "-s", str(LONGEST_S), "--load", *more,
+                    prefix=self.lab.in_network(), loads=False)
         self.stack.callback(load.kill)
         load.start()
         return load
 
+    def start_load(self, vm, rate, grown):
+        schedule = ("--rate-schedule", f"0:{rate:g},{plan.STEADY_S * self.a.time_scale:g}:"
+                                       f"{grown:g}") if grown else ()
+        return self.load(vm.name, vm, rate, plan.MIX, "--verify", "--wait-ms", str(WAIT_MS),
+                         *schedule)
+
     def play(self):
         self.begin()
         self.mark("steady", "", "all serve clients")
-        self.loads[plan.GROWS].wait_for(plan.STEADY_S * self.a.time_scale, LOAD_S)
-        self.mark("grows", plan.GROWS, f"{plan.GROWS} gets {plan.GROWN_RATE} requests/s instead "
-                                       f"of {plan.RATES[plan.GROWS]}")
-        self.pause(plan.GROWN_S)
-        self.rates[plan.GROWS] = plan.GROWN_RATE
-        source = self.where[plan.GROWS]
-        self.mark("order", plan.GROWS, f"{plan.GROWS} is to leave {source}")
-        self.publish(leaves=(plan.GROWS,))
-        if self.until({plan.GROWS: (source,)}, MOVE_S if not self.a.ablate else 10,
-                      f"{plan.GROWS} leaves {source}"):
-            self.mark("moved", plan.GROWS, f"{plan.GROWS} works on {self.where[plan.GROWS]}")
-        self.publish()
+        self.loads[self.grown[0]].wait_for(plan.STEADY_S * self.a.time_scale, LOAD_S)
+        home = self.where[self.grown[0]]
+        self.look(self.lab.wait(lambda s: True, MOVE_S, "Pacemaker answers"))
+        if any(self.where[vm] != home for vm in self.grown):
+            raise SetupError(f"{home} was hot before the load of its VMs grew, and one has left")
+        self.mark("grows", "", f"the load of {' and '.join(self.grown)} on {home} grows: " +
+                  ", ".join(f"{vm} {self.rates[vm][1]:.0f} requests/s" for vm in self.grown))
+        self.move(home)
         self.pause(plan.AFTER_MOVE_S)
-        lost = [vm for vm, host in self.where.items() if host == plan.LOST]
-        self.lab.crash(plan.LOST)       # returns when nothing of it runs any more
-        self.mark("loss", plan.LOST, f"{plan.LOST} is lost, with {' and '.join(lost)}")
-        if self.until({vm: (plan.LOST,) for vm in lost}, AGAIN_S if not self.a.ablate else 20,
+        self.lose()
+        self.pause(plan.AFTER_LOSS_S)
+        summaries = {name: load.finish() for name, load in self.loads.items()}
+        return self.told(summaries)
+
+    def move(self, home):
+        """Until one of the VMs that share a hot host has left it."""
+        def leaving(state):
+            return [vm for vm in self.grown if state.scores[vm].get(home) == 0 or
+                    state.host_of(vm) not in (None, home)]
+        try:
+            state = self.lab.wait(leaving, (ORDER_S if not self.a.ablate else ABLATED_S) *
+                                  self.a.time_scale, f"a VM is to leave {home}")
+        except SetupError as e:
+            self.found.step("late", "", str(e))
+            self.lost_host = next(host for host in self.where.values() if host != home)
+            return
+        vm = leaving(state)[0]
+        self.mark("order", vm, f"{vm} is to leave {home}: {home} is hot")
+        if self.until({vm: (home,)}, MOVE_S, f"{vm} leaves {home}"):
+            self.mark("moved", vm, f"{vm} works on {self.where[vm]}")
+        self.lost_host = self.where[vm]
+
+    def lose(self):
+        """The host to which a VM has moved, or another one with a VM, is lost and comes back."""
+        self.look(self.lab.wait(lambda s: True, MOVE_S, "Pacemaker answers"))
+        lost = [vm for vm, host in self.where.items() if host == self.lost_host]
+        self.lab.crash(self.lost_host)      # returns when nothing of it runs any more
+        self.mark("loss", self.lost_host, f"{self.lost_host} is lost, with {' and '.join(lost)}")
+        self.lost = lost
+        if self.until({vm: (self.lost_host,) for vm in lost}, AGAIN_S,
                       f"{' and '.join(lost)} again"):
             self.mark("again", "", ", ".join(f"{vm} on {self.where[vm]}" for vm in lost))
         self.lab.wait(lambda s: set(s.online) == set(plan.HOSTS), REJOIN_S * self.a.time_scale,
-                      f"{plan.LOST} is back")
-        self.mark("end", plan.LOST, f"{plan.LOST} is back in the cluster")
-        # Its scores have gone with it.
-        for scores in self.published.values():
-            scores.pop(plan.LOST, None)
-        self.publish()
+                      f"{self.lost_host} is back")
+        self.mark("end", self.lost_host, f"{self.lost_host} is back in the cluster")
         self.wait_for_service(lost)
-        self.pause(plan.AFTER_LOSS_S)
-        summaries = {name: load.finish() for name, load in self.loads.items()}
-        return self.told(lost, summaries)
 
     def wait_for_service(self, names):
         asked_s, end_at = self.found.elapsed(), time.monotonic() + SERVE_S * self.a.time_scale
@@ -201,13 +272,14 @@ class Story:
                 return
             time.sleep(0.1)
 
-    def told(self, lost, summaries):
+    def told(self, summaries):
         """For run.json."""
         for thread in (self.watch, *self.pings.values()):
             thread.over.set()
         for thread in (self.watch, *self.pings.values()):
             thread.join()
-        return {"moments": self.moments, "lost": lost, "looks": self.watch.looks,
+        return {"moments": self.moments, "grown": self.grown, "lost_host": self.lost_host,
+                "lost": self.lost, "looks": self.watch.looks, "words": self.watch.words,
                 "doubled": self.watch.doubled,
                 "gaps": {name: p.gaps for name, p in self.pings.items()},
                 "boots": {name: self.boots(name) for name in self.vms},
@@ -256,7 +328,9 @@ def play(a, p, accelerator):
     found = sliced_run.Slices()
     with ExitStack() as stack:
         lab = cluster.Cluster(log_dir=log_dir)
-        lab.with_agents(p.host["spec"], p.policy)
+        lab.with_agents(p.host["spec"], p.policy, **plan.AGENT)
+        if not a.ablate:
+            lab.with_placers({plan.CLASS: plan.traces()}, record="no")
         stack.enter_context(lab)
         story = Story(a, lab, lab.boot(accelerator), plan.vms(), found, stack)
         told = story.play()
