@@ -33,6 +33,9 @@ struct precopy_config {
 	uint64_t timeout_ns;
 	uint64_t pause_ns;	/* that writers may wait for what is left */
 	uint32_t rounds_max;	/* above 0 */
+	/* Unit by unit, which is cheaper: for when all goes. Else pages that were used last go
+	 * first. */
+	bool is_in_order;
 };
 
 enum precopy_reason {

@@ -12,6 +12,12 @@
 #define COPY_MIB_S	64u
 #define COPY_PAUSE_NS	100000000u
 #define COPY_ROUNDS	30u
+/*
+ * Of an adaptive move: slower, as clients stay and are not to feel it. Once is enough, since units
+ * follow one by one with what was written meanwhile.
+ */
+#define AHEAD_MIB_S	32u
+#define AHEAD_ROUNDS	1u
 #define MIB_MAX		(1u << 24)
 
 static bool is_word(const char *text, const char *upper)
@@ -149,10 +155,15 @@ const char *order_parse(char *const *words, uint32_t n, struct relocation_order 
 	if (p.order.is_failover && (p.has_rate || p.order.cancels))
 		return "FAILOVER moves all clients at once, and is no way back";
 	p.order.drain.limit_ns = p.is_fast || p.order.is_failover ? 0 : p.limit_s * SECOND_NS;
+	p.order.copies = p.order.is_failover ||
+			 (p.order.drain.limit_ns && !p.order.drain.fixed_per_s && !p.order.cancels);
 	p.order.copy = (struct precopy_config){
-		.bytes_per_s = p.mib_s << 20, .bytes_max = p.max_mib << 20,
-		.timeout_ns = p.timeout_s * SECOND_NS, .pause_ns = COPY_PAUSE_NS,
-		.rounds_max = COPY_ROUNDS,
+		.bytes_per_s = (p.order.is_failover ? p.mib_s : AHEAD_MIB_S) << 20,
+		.bytes_max = p.max_mib << 20,
+		.timeout_ns = p.timeout_s * SECOND_NS,
+		.pause_ns = p.order.is_failover ? COPY_PAUSE_NS : 0,
+		.rounds_max = p.order.is_failover ? COPY_ROUNDS : AHEAD_ROUNDS,
+		.is_in_order = !p.order.is_failover,
 	};
 	*ret_order = p.order;
 	return NULL;

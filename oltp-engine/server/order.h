@@ -26,7 +26,9 @@ struct relocation_order {
 	char clients[ORDER_ADDRESS_BYTES];
 	bool has_drain;		/* it was said how fast clients go */
 	struct drain_config drain;
-	/* A failover: records go ahead first, then all clients at once. drain.limit_ns is 0. */
+	/* Records go ahead before clients do: ADAPTIVE, and a failover, whose clients then go all
+	 * at once (drain.limit_ns is 0). */
+	bool copies;
 	bool is_failover;
 	struct precopy_config copy;
 };

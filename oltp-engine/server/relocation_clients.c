@@ -54,9 +54,18 @@ static void send_clients(struct relocation *r, const struct move_stats *stats)
 }
 
 /*
- * Writers wait from here on if all units go together; else each unit's for that unit only. Clients
- * are told to go at the same time: what they ask the target for waits there.
+ * A failover: writers wait from here on if all units go together; else each unit's for that unit
+ * only. Clients are told to go at the same time: what they ask the target for waits there.
  */
+static void fail_over(struct relocation *r, bool is_at_once, uint32_t n_clients)
+{
+	r->is_at_once = is_at_once;
+	if (is_at_once)
+		move_leave(r->move, true);
+	relocation_set_stage(r, is_at_once ? STAGE_UNITS : STAGE_CLIENTS);
+	net_drain(r->front, r->clients, n_clients);
+}
+
 void clients_look_at_copies(struct relocation *r)
 {
 	struct move_stats stats;
@@ -65,13 +74,12 @@ void clients_look_at_copies(struct relocation *r)
 	move_stats_read(r->move, &stats);
 	if (!stats.copy.has_stopped)
 		return;
-	r->is_at_once = stats.copy.is_at_once;
-	if (r->is_at_once)
-		move_leave(r->move, true);
-	drain_start(&r->drain, r->drain.total, clock_now_ns());
-	relocation_set_stage(r, r->is_at_once ? STAGE_UNITS : STAGE_CLIENTS);
 	net_stats_read(r->front, &net);
-	net_drain(r->front, r->clients, net.clients);
+	drain_start(&r->drain, net.clients, clock_now_ns());
+	if (r->drain_config.limit_ns)
+		relocation_set_stage(r, STAGE_CLIENTS);
+	else
+		fail_over(r, stats.copy.is_at_once, net.clients);
 }
 
 void clients_look(struct relocation *r, const struct move_stats *stats)

@@ -94,6 +94,15 @@ static uint64_t new_number(struct relocation *r, const char *node)
 	return r->offered_number;
 }
 
+/*
+ * If a part of the database is on disk, units go whole and on demand: so most of that part stays
+ * there. With copies of the other part each unit would go page by page.
+ */
+static bool copies(const struct relocation_order *order, const struct oltp_memory_stats *memory)
+{
+	return order->is_failover || (order->copies && !memory->cold_records);
+}
+
 void source_ask(struct relocation *r, const struct relocation_order *order)
 {
 	const bool resumes = r->rest == STAGE_INTERRUPTED;
@@ -134,10 +143,10 @@ void source_ask(struct relocation *r, const struct relocation_order *order)
 		move_share(r->move);
 	}
 	move_connect(r->move, fd, relocation_is_read(r, answer.reads));
-	if (order->is_failover)
+	if (copies(order, &memory))
 		move_copy(r->move, &order->copy);
 	clients_start(r, clients, &order->drain,
-		      order->is_failover ? STAGE_COPYING : STAGE_CLIENTS);
+		      copies(order, &memory) ? STAGE_COPYING : STAGE_CLIENTS);
 }
 
 void source_cancel(struct relocation *r, const struct relocation_order *order)

@@ -20,6 +20,8 @@
 #define TURN_NS		2000000ull
 /* More is not put into the channel while the peer does not read. */
 #define BACKLOG_BYTES	(1u << 20)
+/* A frame is put by the peer in one go, and requests there wait. */
+#define FRAME_BYTES	16384u
 /* A page with more than this is left for its unit. */
 #define PAGE_BYTES_MAX	(8u << 20)
 /* Of pages that go with their unit, in one part. */
@@ -74,7 +76,6 @@ static int send_records(struct sender *s, const struct page *page)
 		length = kv_record_bytes(page->bytes + at, page->n - at);
 		rc = length ? move_send_record(s, page->bytes + at, (uint32_t)length) : -EIO;
 	}
-	move_end_frame(s);
 	return rc;
 }
 
@@ -136,24 +137,30 @@ static int begin_unit(struct move *m, struct sender *s)
 	return send_clear(s, WIRE_CLEAR_ALL);
 }
 
-static int send_page(struct move *m, uint32_t number)
+/* With those of the frame that is open. */
+static size_t pending(const struct sender *s)
+{
+	return channel_backlog(&s->m->channel) + (s->frame ? s->bytes : 0);
+}
+
+/* Pages of a unit that follow one another share a frame, so that the peer puts them together. */
+static int send_page(struct move *m, struct sender *s, uint32_t number)
 {
 	uint32_t unit = number >> KV_PAGE_BITS, page = number % KV_PAGES;
 	struct copy *copy = &m->copy;
-	struct sender s = {
-		.m = m,
-		.give = { .from = m->units.incarnation, .to = m->units.peer,
-			  .gen = m->list[unit].gen, .unit = unit },
-		.flags = WIRE_FLAG_AHEAD,
-	};
-	size_t before = channel_backlog(&m->channel);
+	size_t before;
 	int rc;
 
 	/* A unit that came since copying began has no marks for what came with it. */
 	if (m->list[unit].state != UNIT_OWNED || m->places[unit].ahead_gen != m->list[unit].gen ||
 	    !kv_page_is_marked(m->kv, unit, page))
 		return 0;
-	rc = begin_unit(m, &s);
+	if (s->give.unit != unit || (s->frame && s->bytes >= FRAME_BYTES))
+		move_end_frame(s);
+	s->give = (struct units_message){ .from = m->units.incarnation, .to = m->units.peer,
+					  .gen = m->list[unit].gen, .unit = unit };
+	before = pending(s);
+	rc = begin_unit(m, s);
 	if (rc)
 		return rc;
 	kv_page_take_mark(m->kv, unit, page);
@@ -167,11 +174,10 @@ static int send_page(struct move *m, uint32_t number)
 	}
 	/* In the first round there is nothing of it yet. */
 	if (!rc && copy->precopy.rounds > 1)
-		rc = send_clear(&s, page);
+		rc = send_clear(s, page);
 	if (!rc)
-		rc = send_records(&s, &copy->page);
-	move_count_sent(&s);
-	precopy_sent(&copy->precopy, channel_backlog(&m->channel) - before);
+		rc = send_records(s, &copy->page);
+	precopy_sent(&copy->precopy, pending(s) - before);
 	return rc;
 }
 
@@ -189,7 +195,10 @@ static int compare(const void *a, const void *b)
 	return (x->page > y->page) - (x->page < y->page);
 }
 
-/* Pages with a record in memory, used last first. The others are left for their units. */
+/*
+ * Pages with a record in memory, used last first, or in their order. The others are left for their
+ * units.
+ */
 static int rank_pages(struct move *m)
 {
 	uint32_t n_pages = m->terms.n_units << KV_PAGE_BITS;
@@ -208,7 +217,7 @@ static int rank_pages(struct move *m)
 		if (uses[i])
 			ranked[copy->n++] = (struct ranked){ uses[i], i };
 	}
-	if (copy->n)
+	if (copy->n && !copy->config.is_in_order)
 		qsort(ranked, copy->n, sizeof(*ranked), compare);
 	for (uint32_t i = 0; i < copy->n; i++)
 		copy->pages[i] = ranked[i].page;
@@ -292,7 +301,7 @@ void move_copy_came(struct move *m, uint32_t unit, uint64_t gen)
 
 	place->ahead_gen = 0;
 	/* While records go ahead, all of it counts as not sent. */
-	if (m->copy.is_told)
+	if (m->copy.is_on)
 		return;
 	if (!m->copy.is_watching && kv_pages_watch(m->kv))
 		return;
@@ -323,6 +332,7 @@ static bool can_copy(const struct move *m)
 void move_copy_some(struct move *m)
 {
 	struct copy *copy = &m->copy;
+	struct sender s = { .m = m, .flags = WIRE_FLAG_AHEAD };
 	uint64_t end_ns = move_now_ns() + TURN_NS, now;
 	int rc = 0;
 
@@ -346,8 +356,10 @@ void move_copy_some(struct move *m)
 			 !precopy_allowed(&copy->precopy, &copy->config, now))
 			break;
 		else
-			rc = send_page(m, copy->pages[copy->at++]);
+			rc = send_page(m, &s, copy->pages[copy->at++]);
 	}
+	move_end_frame(&s);
+	move_count_sent(&s);
 	if (rc)
 		move_lost(m, rc);
 }

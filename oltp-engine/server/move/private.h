@@ -88,7 +88,7 @@ struct copy {
 	struct precopy precopy;
 	bool is_watching;	/* kv_pages_watch */
 	bool has_kept;		/* there may be units with came_gen */
-	uint32_t *pages;	/* unit << KV_PAGE_BITS | page: used last first */
+	uint32_t *pages;	/* unit << KV_PAGE_BITS | page, in the order in which they go */
 	uint32_t n, at;
 	struct page page;
 	uint64_t stale_pages;

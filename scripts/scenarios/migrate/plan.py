@@ -17,8 +17,9 @@ from ..scenario import Option
 
 ADAPTIVE, ABRUPT, FAST, SLOW = "adaptive", "abrupt", "fixed fast", "fixed slow"
 LIMIT_S = 60            # after which all connections that are left move
+SPEED_PCT = 200
 # What `relocate` is told. The paper's fixed rates are 10 and 3 of 200 connections per second.
-ORDERS = {ADAPTIVE: f"adaptive limit-s {LIMIT_S}", ABRUPT: "fast",
+ORDERS = {ADAPTIVE: f"adaptive limit-s {LIMIT_S} speed {SPEED_PCT}", ABRUPT: "fast",
           FAST: f"fixed 4 limit-s {LIMIT_S}", SLOW: f"fixed 1 limit-s {LIMIT_S}"}
 
 CONNECTIONS = 20
