@@ -413,6 +413,49 @@ static void test_units_that_came(void **state)
 	move_rig_close_both(&rig);
 }
 
+/* An adaptive move: clients of both nodes go on after the copy, and units go to and fro. */
+static void test_then_on_demand(void **state)
+{
+	const struct precopy_config ahead = {
+		.bytes_per_s = 1u << 30, .timeout_ns = 20000000000ull, .rounds_max = 1,
+		.is_in_order = true,
+	};
+	struct move_client a, b;
+	struct move_rig rig;
+	uint64_t before;
+
+	(void)state;
+	open_both(&rig);
+	move_client_open(&a, &rig.nodes[0]);
+	move_client_open(&b, &rig.nodes[1]);
+	fill(&a);
+	copy_all(&rig, &ahead);
+	before = records_sent(&rig);
+	assert_true(before >= KEYS);
+	for (uint32_t i = 0; i < 40; i++)
+		set(&a, i, 5000 + i);
+	for (uint32_t i = 0; i < 40; i++)
+		set(&b, i, 6000 + i);
+	move_client_expect(&b, "DEL s50", ":1\r\n");
+	for (uint32_t i = 0; i < 40; i++)
+		set(&a, i, 7000 + i);
+	move_client_expect(&a, "EXISTS s50", ":0\r\n");
+	for (uint32_t i = 0; i < 40; i++)
+		expect(&b, i, 7000 + i);
+	/* Pages have a key or two, and a unit 250. */
+	assert_in_range(records_sent(&rig) - before, 40, 400);
+	leave(&rig);
+	for (uint32_t i = 0; i < KEYS; i++) {
+		if (i != 50)
+			expect(&b, i, i < 40 ? 7000 + i : i);
+	}
+	assert_int_equal(move_client_integer(&b, "DBSIZE"), KEYS + 20 - 1);
+	kv_audit(rig.nodes[1].kv);
+	move_client_close(&a);
+	move_client_close(&b);
+	move_rig_close_both(&rig);
+}
+
 /* Room for a part: the rest comes with the units. No time: all of it. */
 static void test_part(void **state)
 {
@@ -513,6 +556,7 @@ int main(void)
 		cmocka_unit_test(test_units_that_went),
 		cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_units_that_came),
+		cmocka_unit_test(test_then_on_demand),
 		cmocka_unit_test(test_part),
 		cmocka_unit_test(test_power),
 	};

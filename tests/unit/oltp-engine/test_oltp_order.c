@@ -39,6 +39,11 @@ static void test_good(void **state)
 	assert_false(o.cancels || o.has_drain);
 	assert_string_equal(o.node, "10.0.0.1:7");
 	assert_string_equal(o.clients, "");
+	/* Slower than before a failover, and only once. */
+	assert_true(o.copies && !o.copy.pause_ns && o.copy.rounds_max == 1 && o.copy.is_in_order);
+	assert_true(o.copy.bytes_per_s < good("TO n FAILOVER").copy.bytes_per_s);
+	assert_false(good("TO n FAST").copies || good("TO n FIXED 5").copies ||
+		     good("TO n LIMIT-S 0").copies || good("CANCEL TO n").copies);
 	assert_true(o.drain.speed_percent == 100 && !o.drain.fixed_per_s &&
 		    o.drain.limit_ns == 120000000000ull);
 	o = good("to n clients c fixed 5 limit-s 7 speed 400");
@@ -50,7 +55,7 @@ static void test_good(void **state)
 	o = good("TO n FIXED 5 ADAPTIVE");
 	assert_true(o.drain.fixed_per_s == 0);
 	o = good("TO n FAILOVER timeout-s 5 max-mib 7 mib-s 9");
-	assert_true(o.is_failover && !o.drain.limit_ns && o.copy.timeout_ns == 5000000000ull &&
+	assert_true(o.is_failover && o.copies && !o.drain.limit_ns && o.copy.timeout_ns == 5000000000ull &&
 		    o.copy.bytes_max == 7 << 20 && o.copy.bytes_per_s == 9 << 20);
 	o = good("CANCEL");
 	assert_true(o.cancels && !o.has_drain && !*o.node);
