@@ -55,7 +55,8 @@ static void test_good(void **state)
 	o = good("TO n FIXED 5 ADAPTIVE");
 	assert_true(o.drain.fixed_per_s == 0);
 	o = good("TO n FAILOVER timeout-s 5 max-mib 7 mib-s 9");
-	assert_true(o.is_failover && o.copies && !o.drain.limit_ns && o.copy.timeout_ns == 5000000000ull &&
+	assert_true(o.is_failover && o.copies && !o.drain.limit_ns);
+	assert_true(o.copy.timeout_ns == 5000000000ull &&
 		    o.copy.bytes_max == 7 << 20 && o.copy.bytes_per_s == 9 << 20);
 	o = good("CANCEL");
 	assert_true(o.cancels && !o.has_drain && !*o.node);
