@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The moves that `migrate` makes, and their numbers.
 
-The paper's tables, scaled: a fiftieth of the rows or less, a quarter of the requests and of the
-time, and 20 connections, of which the algorithm moves one per second where it moves two of 200.
+The paper's tables, scaled: a fiftieth of the rows or less, a quarter of the requests, a sixth of
+the time, and 20 connections, of which two move per second (SPEED_PCT) as of 200: the algorithm by
+itself rounds up to one.
 ODB-CL, the workload of its tables 9 and 10, is like TPC-C, and so is that of oltp-load here; its
 warehouses are a fiftieth (a fifth in the smallest database), each of a tenth of the full size.
 """
