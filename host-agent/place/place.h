@@ -352,8 +352,8 @@ int place_exact(struct place *place, uint64_t max_nodes);
 struct place_reason {
 	uint32_t host;
 	bool is_chosen;			/* where the VM is in the plan */
-	uint32_t constraints;		/* bit n: place_constraint n rules it out; of the chosen one */
-					/* PLACE_RESERVE alone: reserves have given way */
+	/* Bit n: place_constraint n rules it out; RESERVE alone for the chosen one: it gave way. */
+	uint32_t constraints;
 	enum place_resource resource;	/* the scarcest with the VM there */
 	double room;			/* 1 - load / capacity of that, with the VM there */
 	double risk_without, risk_with;	/* probability of violation of the host */

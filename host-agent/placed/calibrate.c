@@ -60,9 +60,9 @@ static int read_moves(const char *path, char *text, struct place_disruption **re
 
 static void print(const struct place_move_cost *cost, double rms, uint32_t n, FILE *out)
 {
-	fprintf(out, "# from %u moves; root mean square error: a factor of %.3g; a move of a medium "
-		"VM counts %.2f,\n# of a high one %.2f\n", n, exp2(rms), cost->weight[PLACE_COST_MEDIUM],
-		cost->weight[PLACE_COST_HIGH]);
+	fprintf(out, "# from %u moves; root mean square error: a factor of %.3g; a move of a "
+		"medium VM\n# counts %.2f, of a high one %.2f\n", n, exp2(rms),
+		cost->weight[PLACE_COST_MEDIUM], cost->weight[PLACE_COST_HIGH]);
 	fprintf(out, "move_cost_disk = %.6g\nmove_cost_memory = %.6g\nmove_cost_active = %.6g\n",
 		cost->a, cost->b, cost->c);
 	fprintf(out, "move_cost_medium = %.6g\nmove_cost_high = %.6g\n", cost->limit[0],

@@ -160,8 +160,8 @@ static json_t *vm_facts(const json_t *vm, struct placed_seen *s, const struct pl
 	if (use[PLACE_CPU] > IDLE_PERMILLE)
 		s->active_s = now_s;
 	age_s = now_s > s->since_s ? now_s - s->since_s : 0;
-	o = json_pack("{s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:b}", "c", text(vm, "class"), "s", 0, "a",
-		      (json_int_t)(age_s / AGE_STEP_S * AGE_STEP_S), "u", amounts(use), "p",
+	o = json_pack("{s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:b}", "c", text(vm, "class"), "s", 0,
+		      "a", (json_int_t)(age_s / AGE_STEP_S * AGE_STEP_S), "u", amounts(use), "p",
 		      amounts(peak), "m", amounts(s->most), "f", exact(floor), "on",
 		      now_s - s->active_s < idle_s);
 	/* The others need not wait for a VM whose move was given up. */
