@@ -72,10 +72,12 @@ class Watch(threading.Thread):
     def run(self):
         suspects = set()
         while not self.over.is_set():
-            state, agents = self.lab.state(), self.lab.grants()
+            state, now_s = self.lab.state(), round(self.elapsed(), 3)
+            # Those of a host that boots may take long to be asked.
+            agents = self.lab.grants()
             if state:
                 self.looks.append({
-                    "t_s": round(self.elapsed(), 3), "online": state.online,
+                    "t_s": now_s, "online": state.online,
                     "where": {vm: state.host_of(vm) for vm in state.vms},
                     "held": {vm["name"]: vm["cpus_held"] for vms in agents.values() for vm in vms
                              if vm["state"] == "running"},
