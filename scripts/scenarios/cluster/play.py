@@ -199,7 +199,7 @@ class Story:
         self.mark("measured", vm.name, f"{vm.name} serves {served:.0f} requests/s on its core")
         return served
 
-    def load(self, name, vm, rate, mix, *more, is_verified=False):
+    def load(self, name, vm, rate, mix, *more):
         load = Load(f"load-{name}", os.path.join(self.a.out, "log"),
                     os.sched_getaffinity(0), [f"{vm.address.partition('/')[0]}:{plan.PORT}"],
                     "-c", str(plan.CONNECTIONS), "--rate", f"{rate:g}", "--mix", mix,
