@@ -18,8 +18,8 @@
  * A move therefore is one attribute that changes, on the host that the VM is to leave.  The others'
  * scores stand already, and Pacemaker takes the best of them if it beats the stickiness, which is
  * the cost of moving this VM.  Only one VM of the cluster moves at a time: the hosts look at the
- * same facts and agree on the first one.  While Pacemaker moves VMs, or those of a lost host wait to
- * be started, scores of other hosts that stand are left alone.
+ * same facts and agree on the first one.  While Pacemaker moves VMs, or those of a lost host wait
+ * to be started, scores of other hosts that stand are left alone.
  *
  * Invariants:
  *   D1  Without quorum nothing is published and nothing is changed.
@@ -36,7 +36,7 @@
 #include "placed/cluster.h"
 
 #define PLACED_MAX_WAITS	64
-#define PLACED_TEXT_SIZE	512	/* two reasons, and the names of a host and a VM */
+#define PLACED_TEXT_SIZE	512	/* two reasons, names */
 
 struct placed_policy {
 	int32_t stickiness[PLACE_N_COSTS];	/* for each cost of a move; 1 to 500, rising */
