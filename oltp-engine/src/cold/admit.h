@@ -54,8 +54,8 @@ static inline struct admit_by admit_by_manager(struct oltp_engine *engine)
 }
 
 /*
- * Puts a record that was read, checked and patched into a block. ref: its stub, whose eviction block
- * is pinned. Errors: -EALREADY (the stub is not there any more, which is fine), -ENOMEM.
+ * Puts a record that was read, checked and patched into a block. ref: its stub, whose eviction
+ * block is pinned. Errors: -EALREADY (the stub is not there any more, which is fine), -ENOMEM.
  */
 int admit_to_block(struct cold *cold, const struct admit_by *by, const struct index_ref *ref,
 		   const void *data, uint64_t stamp);
@@ -94,9 +94,9 @@ static inline struct buffered *buffered_of(struct record *record)
 }
 
 /*
- * Leaves a record that was read, checked and patched in its buffer; in front of it is room for a struct
- * buffered, and its eviction block is pinned. ref: the stub, on success changed to the buffered
- * record. False: the stub is not there any more.
+ * Leaves a record that was read, checked and patched in its buffer; in front of it is room for a
+ * struct buffered, and its eviction block is pinned. ref: the stub, on success changed to the
+ * buffered record. False: the stub is not there any more.
  */
 bool admit_to_buffer(struct index_ref *ref, struct record *record, uint64_t stamp);
 

@@ -79,7 +79,7 @@ struct cold_block {
 	_Atomic uint64_t *keys;
 	_Atomic uint32_t *used;	/* of each record's last use: cold_use */
 	uint32_t *checks;	/* of rows in a checkpoint; NULL: an extent of the cold file */
-	uint64_t *sorts;	/* of a checkpoint, n_keyed for each row; NULL: not known any more */
+	uint64_t *sorts;	/* of a checkpoint, n_keyed for each row; NULL: not known */
 	_Atomic uint32_t live;	/* stubs in the index */
 	_Atomic uint32_t pins;
 	uint64_t retired;	/* epoch */

@@ -183,7 +183,7 @@ static void test_work_before_rows_are_loaded(void **state)
 	struct recovery recovery = { 0 };
 	struct oltp_recovery figures;
 	struct bench_audit audit;
-	struct tpcc_rig r;
+	struct tpcc_rig r = { 0 };
 
 	(void)state;
 	is_lazy = true;
