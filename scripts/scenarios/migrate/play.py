@@ -228,7 +228,7 @@ class Move:
         time.sleep(plan.STEADY_S * self.scale)
         order_s = self.found.elapsed()
         self.nodes["source"].relocate(self.host.link(), self.nodes["target"].address,
-                                      plan.ORDERS[self.case.mode])
+                                      plan.order_of(self.case))
         self.found.step("relocate", self.case.name, f"the database begins to move, "
                         f"{self.case.mode}")
         over_s = self.wait_until_over()
