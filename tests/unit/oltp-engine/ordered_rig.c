@@ -66,7 +66,7 @@ enum oltp_rc ordered_insert_row(struct oltp_worker *w, struct oltp_table *table,
 	return oltp_txn_insert(w, table, key, &row);
 }
 
-void ordered_add(struct ordered_rig *rig, uint64_t key, uint64_t group, uint64_t number)
+void ordered_add_row(struct ordered_rig *rig, uint64_t key, uint64_t group, uint64_t number)
 {
 	assert_int_equal(oltp_txn_begin(rig->w), OLTP_OK);
 	assert_int_equal(ordered_insert_row(rig->w, rig->table, key, group, number), OLTP_OK);

@@ -34,7 +34,7 @@ enum oltp_rc ordered_insert_row(struct oltp_worker *w, struct oltp_table *table,
 				uint64_t group, uint64_t number);
 
 /* One row in a transaction of its own. */
-void ordered_add(struct ordered_rig *rig, uint64_t key, uint64_t group, uint64_t number);
+void ordered_add_row(struct ordered_rig *rig, uint64_t key, uint64_t group, uint64_t number);
 
 #define ORDERED_SEEN_MAX	4096u
 

@@ -25,7 +25,7 @@ static void open_full(struct ordered_rig *rig)
 	for (uint64_t i = 0; i < ROWS; i++) {
 		uint64_t n = i * 373 % ROWS;
 
-		ordered_add(rig, n * 10, n / 100, ROWS - n);
+		ordered_add_row(rig, n * 10, n / 100, ROWS - n);
 	}
 }
 
@@ -126,9 +126,9 @@ static void test_ends_of_the_key_space(void **state)
 	struct ordered_rig rig;
 
 	ordered_rig_open(&rig, NULL);
-	ordered_add(&rig, 0, UINT64_MAX, 0);
-	ordered_add(&rig, UINT64_MAX, 0, UINT64_MAX);
-	ordered_add(&rig, UINT64_MAX - 1, UINT64_MAX, 1);
+	ordered_add_row(&rig, 0, UINT64_MAX, 0);
+	ordered_add_row(&rig, UINT64_MAX, 0, UINT64_MAX);
+	ordered_add_row(&rig, UINT64_MAX - 1, UINT64_MAX, 1);
 	for (uint32_t turn = 0; turn < 2; turn++) {
 		const struct oltp_range first = { .from = 0, .to = 0, .descending = turn };
 		const struct oltp_range last = { .from = UINT64_MAX, .to = UINT64_MAX,
@@ -270,7 +270,7 @@ static void test_delete_and_insert_of_one_key(void **state)
 	struct ordered_rig rig;
 
 	ordered_rig_open(&rig, NULL);
-	ordered_add(&rig, 1, 100, 200);
+	ordered_add_row(&rig, 1, 100, 200);
 	/* With other sort keys, with one that stays, with the same ones. */
 	for (uint32_t turn = 0; turn < 8; turn++) {
 		uint64_t group = turn & 1 ? 101 : 100, number = turn & 2 ? 201 : 200;
@@ -328,7 +328,7 @@ static void test_unique(void **state)
 	struct ordered_rig rig;
 
 	ordered_rig_open(&rig, NULL);
-	ordered_add(&rig, 1, 100, 200);
+	ordered_add_row(&rig, 1, 100, 200);
 	assert_int_equal(oltp_txn_begin(rig.w), OLTP_OK);
 	assert_int_equal(insert(&rig, 2, 100, 200), OLTP_EXISTS);
 	assert_int_equal(insert(&rig, 2, 100, 201), OLTP_OK);
@@ -369,7 +369,7 @@ static void test_sort_keys_cannot_be_updated(void **state)
 	void *record;
 
 	ordered_rig_open(&rig, NULL);
-	ordered_add(&rig, 1, 100, 200);
+	ordered_add_row(&rig, 1, 100, 200);
 	assert_int_equal(oltp_txn_begin(rig.w), OLTP_OK);
 	for (size_t i = 0; i < ARRAY_SIZE(spans); i++)
 		assert_int_equal(oltp_txn_update(rig.w, rig.table, 1, &spans[i], 1, &record),
@@ -413,7 +413,7 @@ static void test_create_errors(void **state)
 	oltp_engine_close(engine);
 
 	ordered_rig_open(&rig, NULL);
-	ordered_add(&rig, 1, 2, 3);
+	ordered_add_row(&rig, 1, 2, 3);
 	assert_int_equal(oltp_index_create(rig.table, NULL, &index), -EBUSY);
 	/* One that does not do what it says is found out. */
 	assert_int_equal(oltp_table_create(rig.engine, 16, 10, &table), 0);
@@ -442,7 +442,7 @@ static void test_states_and_limits(void **state)
 	assert_int_equal(try_delete(&rig, 1), OLTP_INVALID);
 	assert_int_equal(scan(&rig, rig.by_key, everything), OLTP_INVALID);
 	for (uint64_t key = 0; key < 40; key++)
-		ordered_add(&rig, key, 1, key);
+		ordered_add_row(&rig, key, 1, key);
 	assert_int_equal(oltp_txn_begin(rig.w), OLTP_OK);
 	assert_int_equal(scan(&rig, rig.by_key, (struct oltp_range){ .to = 19 }), OLTP_OK);
 	assert_int_equal(seen.n, 20);

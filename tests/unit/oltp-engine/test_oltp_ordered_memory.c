@@ -33,7 +33,7 @@ static void test_memory_is_bounded(void **state)
 
 	ordered_rig_open(&rig, &config);
 	for (; next < 3000; next++)
-		ordered_add(&rig, next, next * 7 % 50, next * 0x9e3779b97f4a7c15ull);
+		ordered_add_row(&rig, next, next * 7 % 50, next * 0x9e3779b97f4a7c15ull);
 	oltp_memory_stats_read(rig.engine, &before);
 	for (uint32_t i = 0; i < 30000; i++, next++) {
 		assert_int_equal(oltp_txn_begin(rig.w), OLTP_OK);

@@ -21,7 +21,7 @@ static void open_full(struct ordered_rig *rig)
 
 	ordered_rig_open(rig, &config);
 	for (uint64_t n = 0; n < ROWS; n++)
-		ordered_add(rig, n * 10, n / 20, n);
+		ordered_add_row(rig, n * 10, n / 20, n);
 }
 
 static void scan(struct ordered_rig *rig, struct oltp_worker *w, uint64_t from, uint64_t to,
