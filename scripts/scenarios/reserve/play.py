@@ -45,10 +45,10 @@ class Scene:
         self.lab = self.boot = self.server = self.meter = None
 
     @contextmanager
-    def volumes(self, names):
-        """A volume server, whose counters are recorded."""
+    def volumes(self, names, disk_iops=None):
+        """A volume server, whose counters are recorded. disk_iops: of its disk, if not as usual."""
         volumes = [Volume(name, plan.VOLUME_MIB) for name in names]
-        with VolumeServer(self.log_dir, volumes, self.told["disk_iops"],
+        with VolumeServer(self.log_dir, volumes, disk_iops or self.told["disk_iops"],
                           self.told["depth"]) as self.server:
             self.meter = IoMeter(self.server, self.found.elapsed)
             self.meter.start()
@@ -58,10 +58,10 @@ class Scene:
                 self.meter.stop()
 
     @contextmanager
-    def vms(self, vms, host, **agent_options):
+    def vms(self, vms, host, disk_iops=None, **agent_options):
         """The same with a lab and VMs, each with a volume of its name. They are not started."""
         with Lab(host["spec"], self.p.policy, self.log_dir, agent_options) as lab, \
-                self.volumes([vm.name for vm in vms]):
+                self.volumes([vm.name for vm in vms], disk_iops):
             self.lab, self.boot = lab, lab.boot(self.accelerator)
             self.boot.volume_socket = self.server.nbd
             lab.agent_options["volume_socket"] = self.server.control
@@ -181,7 +181,7 @@ def meet(scene):
     """Part 1: two VMs with the same load; their promises are swapped in the middle."""
     m = scene.told[MEET]
     vms = [plan.meet_vm(i) for i in range(len(plan.READERS))]
-    with scene.vms(vms, scene.p.host):
+    with scene.vms(vms, scene.p.host, m["disk_iops"]):
         for vm in vms:
             scene.start(vm)
             scene.shell(vm, plan.meet_command(scene.a.seed))

@@ -16,9 +16,10 @@ ABLATED_LEAD = ("The same tenants on {host} with the same loads, but without res
 
 def caption(run):
     r = run["reserve"]
-    return f"Disk: a throttle node below the volumes lets {r['disk_iops']} requests per second " \
-           f"through, {r['depth']} at a time. Rates are those of intervals of a second, from " \
-           "the counters of the volume server."
+    meet = f" ({r[MEET]['disk_iops']} in part 1)" if MEET in r["parts"] else ""
+    return f"Disk: a throttle node below the volumes lets {r['disk_iops']}{meet} requests per " \
+           f"second through, {r['depth']} at a time. Rates are those of intervals of a second, " \
+           "from the counters of the volume server."
 
 
 def tiles(summary):
