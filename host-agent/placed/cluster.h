@@ -111,8 +111,8 @@ struct placed_cluster {
 
 /*
  * Reads the cluster's JSON.  What one host says wrongly is left out, with a complaint; -EINVAL only
- * if it is no such object at all, -ENOSPC if there are more hosts or resources than fit.  On success
- * the caller frees with placed_cluster_finish().
+ * if it is no such object at all, -ENOSPC if there are more hosts or resources than fit.  On
+ * success the caller frees with placed_cluster_finish().
  */
 int placed_cluster_read(const json_t *from, struct placed_cluster *ret, struct ebb_err *err);
 void placed_cluster_finish(struct placed_cluster *c);

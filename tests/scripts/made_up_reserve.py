@@ -29,7 +29,8 @@ def meet(got=1.0, delay_s=0.02, high=300, low=100):
         vm.run(10 + delay_s, got * before)
         vm.run(10 - delay_s, got * after)
     return {"disk_iops": 404, "high": high, "low": low, "half_s": 10.0, "begin_s": 0.0,
-            "swap_s": 9.98, "swapped_s": 10.0, "end_s": 19.96, "looks": {"vm1": vm1.rows, "vm2": vm2.rows}}
+            "swap_s": 9.98, "swapped_s": 10.0, "end_s": 19.96,
+            "looks": {"vm1": vm1.rows, "vm2": vm2.rows}}
 
 
 TYPES = ("new_order", "payment", "order_status", "delivery", "stock_level")

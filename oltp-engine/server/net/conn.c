@@ -457,7 +457,7 @@ static bool parse(struct conn *c)
 
 bool conn_next(struct conn *c)
 {
-	/* One that was tried before may have keys that the other node waits for: it is not put off. */
+	/* A command that was tried before may have keys that the other node waits for. */
 	if (!c->is_retry && c->out.n >= output_soft_max(c)) {
 		if (!flush(c))
 			return false;

@@ -22,8 +22,8 @@ VOLUME_MIB = 2048       # sparse
 REPORT_MS = 500
 SETTLE_S = 3.0
 
-# Part 1, figure 4. Together 99% of what the disk can do. After a pause the throttle node lets through
-# what it did not for a tenth of a second, and a guest under TCG cannot ask for more as fast.
+# Part 1, figure 4. Together 99% of what the disk can do. After a pause the throttle node lets
+# through what it did not for a tenth of a second: a guest under TCG does not ask for more as fast.
 MEET_DISK_IOPS = 202
 HIGH_IOPS, LOW_IOPS = 150, 50
 HALF_S = 25.0
