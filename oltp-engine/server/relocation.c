@@ -258,7 +258,11 @@ const char *relocation_order(struct relocation *r, const struct relocation_order
 	const char *why;
 
 	pthread_mutex_lock(&r->lock);
-	why = order->cancels ? refuse_cancel(r, order) : refuse_move(r);
+	if (r->has_order && r->order.cancels)
+		why = order->cancels ? "it is being cancelled already" :
+		      "the relocation is being cancelled";
+	else
+		why = order->cancels ? refuse_cancel(r, order) : refuse_move(r);
 	if (!why && r->has_order)
 		why = "it has just been ordered already";
 	if (!why) {
@@ -301,6 +305,13 @@ const char *relocation_take_over(struct relocation *r)
 	return NULL;
 }
 
+static void order_is_obeyed(struct relocation *r)
+{
+	pthread_mutex_lock(&r->lock);
+	r->has_order = false;
+	pthread_mutex_unlock(&r->lock);
+}
+
 static void obey(struct relocation *r)
 {
 	struct relocation_order order;
@@ -308,15 +319,16 @@ static void obey(struct relocation *r)
 
 	pthread_mutex_lock(&r->lock);
 	has_order = r->has_order;
-	r->has_order = false;
 	order = r->order;
 	pthread_mutex_unlock(&r->lock);
-	if (!has_order)
-		return;
-	if (order.cancels)
+	if (has_order && order.cancels) {
 		source_cancel(r, &order);
-	else
+		/* Until then the stage does not say that another order comes too late. */
+		order_is_obeyed(r);
+	} else if (has_order) {
+		order_is_obeyed(r);
 		source_ask(r, &order);
+	}
 }
 
 /* ---- the thread ---- */

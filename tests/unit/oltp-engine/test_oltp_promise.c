@@ -25,6 +25,7 @@
 #define TABLES_MIB	24u		/* for four tables of 10 MiB */
 #define TABLE_RECORDS	80000u
 #define ROUNDS_MAX	20u
+#define TRIES		3
 
 struct side {
 	struct oltp_blocks_native *blocks;
@@ -203,26 +204,35 @@ static uint64_t watched(const struct plan *plan, uint32_t mib, bool is_late)
 	return after.baseline_ios - before.baseline_ios;
 }
 
-static void assert_near(const char *what, uint64_t baseline, uint64_t real, double most)
+static bool is_near(const char *what, uint64_t baseline, uint64_t real, double most)
 {
 	double error = (double)baseline / (double)real - 1;
 
 	print_message("%s: %llu for %llu (%+.2f%%)\n", what, (unsigned long long)baseline,
 		      (unsigned long long)real, 100 * error);
-	assert_true(fabs(error) <= most);
+	return fabs(error) <= most;
 }
 
+static bool is_alike(struct plan *plan)
+{
+	uint64_t real;
+
+	plan->pause_ms = 0;
+	real = dedicated(plan);
+	if (!is_near("half the memory", watched(plan, PROMISE_MIB / 2, false), real, 0.02))
+		return false;
+	/* No faster than an engine that reads from disk: else the sample would be small. */
+	plan->pause_ms = 2000;
+	return is_near("four times the memory", watched(plan, 4 * PROMISE_MIB, false), real, 0.05);
+}
+
+/* On a busy machine a sample may be small all the same, and then says little. */
 static void compare(struct plan *plan)
 {
-	uint64_t real = dedicated(plan);
-
-	assert_near("half the memory", watched(plan, PROMISE_MIB / 2, false), real, 0.02);
-	/*
-	 * No faster than an engine that reads from disk: else the sample would be small. On a fast
-	 * or busy machine it is smaller all the same.
-	 */
-	plan->pause_ms = 2000;
-	assert_near("four times the memory", watched(plan, 4 * PROMISE_MIB, false), real, 0.05);
+	for (int i = 0; i < TRIES; i++)
+		if (is_alike(plan))
+			return;
+	fail_msg("the baseline was off each time");
 }
 
 /*
@@ -238,8 +248,8 @@ static void test_set_late(void **state)
 
 	/* So that ages are known, which are looked at every 20 ms. */
 	plan.pause_ms = 2000;
-	assert_near("late, four times the memory", watched(&plan, 4 * PROMISE_MIB, true), real,
-		    0.2);
+	assert_true(is_near("late, four times the memory",
+			    watched(&plan, 4 * PROMISE_MIB, true), real, 0.2));
 }
 
 static void test_zipf(void **state)
