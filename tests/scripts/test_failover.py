@@ -42,6 +42,11 @@ class Verdict(unittest.TestCase):
         # It never was as before while it was watched.
         self.assertEqual(failed(warm=case(WARM, slow_s=100)), ["back_share"])
 
+    def test_one_slow_second_at_the_end_is_chance(self):
+        warm = case(WARM)
+        warm["load"][-1]["mean_us"] *= 1.3
+        self.assertEqual(failed(warm=warm), [])
+
     def test_a_cold_node_that_is_soon_back_fails(self):
         self.assertEqual(failed(cold=case(COLD, slow_s=5)), ["back_share"])
 

@@ -14,7 +14,7 @@ MAX_SHARE = 0.1             # of the time that the cold node needs
 BACK_RATIO = 1.2            # response times are back: within 20% of the old ones
 MAX_PAUSE_MS = 200.0
 MAX_FIRST_MS = 200.0
-# One second may be good by chance.
+# One second may be good or bad by chance.
 CALM_SECONDS = 3
 
 
@@ -43,24 +43,25 @@ def back_s(case):
     so it may be that no other does.
     """
     rows, steady = after(case), steady_us(case)
-    slow = [i for i, row in enumerate(rows) if not is_calm(row, steady)]
+    slow = [i for i, row in enumerate(rows) if not is_calm([row], steady)]
     last = slow[-1] if slow else 0
-    has_ended = len(rows) - 1 - last >= CALM_SECONDS
+    has_ended = len(rows) > CALM_SECONDS and is_calm(rows[-CALM_SECONDS:], steady)
     if not rows:
         return None, False
     return rows[last]["t_s"] - case["order_s"] if has_ended else \
         case["end_s"] - case["order_s"], has_ended
 
 
-def is_calm(row, steady):
-    return not row["failures"] and bool(row["done"]) and steady is not None and \
-        row["mean_us"] <= BACK_RATIO * steady
+def is_calm(rows, steady):
+    mean = mean_us(rows)
+    return not any(row["failures"] for row in rows) and None not in (mean, steady) and \
+        mean <= BACK_RATIO * steady
 
 
 def felt_s(case):
     """Seconds, of those from the order on, that were not as before; at least one."""
     steady = steady_us(case)
-    return float(max(1, sum(not is_calm(row, steady) for row in after(case))))
+    return float(max(1, sum(not is_calm([row], steady) for row in after(case))))
 
 
 def measure(case):
