@@ -111,7 +111,7 @@ static void store(struct place_traces *t, const struct place_stored_trace *to,
 	}
 }
 
-/* What a VM that is at the beginning of a window shows of its past. */
+/* Stores the features of a VM's past, as they are at the beginning of each window. */
 static void store_features(struct place_traces *t, const struct place_stored_trace *to,
 			   const struct place_trace *from)
 {

@@ -137,7 +137,7 @@ static const char *read_vm(const json_t *from, struct placed_vm *ret)
 		return "its age";
 	if (!read_amounts(json_object_get(from, "u"), vm.use) ||
 	    !read_amounts(json_object_get(from, "p"), vm.peak) ||
-	    /* What was told before there was such a thing has none. */
+	    /* A placer of an older release does not send "m". */
 	    (most && !read_amounts(most, vm.most)) ||
 	    !read_amounts(json_object_get(from, "f"), vm.floor))
 		return "an amount of it";
@@ -153,7 +153,7 @@ static const char *read_vm(const json_t *from, struct placed_vm *ret)
 	return NULL;
 }
 
-/* What a host tells of VMs that are no resources must leave room for those that are. */
+/* VMs that are no resources of Pacemaker must not take the places of those that are. */
 static bool has_room(const struct placed_cluster *c, const char *name, const json_t *resources)
 {
 	return json_object_get(resources, name) || placed_vm_find(c, name) >= 0 ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What ebb-placed does: a pure function of (state, facts, now) that returns actions.  Everything is
+ * The decisions of ebb-placed: a pure function of (state, facts, now) returns actions.  They are
  * level-triggered: an action that failed or was lost is returned again.
  *
  * Each host publishes its own column of scores, one for each VM of the cluster, so that the next

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the tools of Pacemaker print, as the JSON of cluster.h. */
+/* Turns the output of Pacemaker's tools into the JSON of cluster.h. */
 #include <errno.h>
 #include <libxml/parser.h>
 #include <libxml/tree.h>

@@ -29,7 +29,10 @@
  */
 #define QUORUM_S		60
 #define QUORUM_CYCLES		10
-/* So many intervals a cycle acts; what is left is done in the next, after ebbd was told again. */
+/*
+ * A cycle carries out actions for at most so many intervals.  The next cycle tells ebbd of the
+ * quorum first, and then carries out the remaining ones.
+ */
 #define ACT_CYCLES		4
 
 enum { KEY_DUMP = 256, KEY_DRY_RUN, KEY_CALIBRATE };

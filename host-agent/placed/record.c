@@ -27,8 +27,8 @@ static void note(json_t *peaks, const char *name, const json_t *vm)
 }
 
 /*
- * What rows of a VM go by: it fits PLACED_NAME_SIZE.  Names that begin alike must not become one,
- * so one that is too long ends with a hash (FNV-1a) of all of it.
+ * The label of a VM's rows, which fits PLACED_NAME_SIZE.  Two long names that begin alike must not
+ * get the same label, so a label that had to be cut ends with a hash (FNV-1a) of the whole name.
  */
 static void label(const char *name, const char *host, uint64_t since, char ret[PLACED_NAME_SIZE])
 {

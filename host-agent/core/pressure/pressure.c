@@ -32,7 +32,7 @@ static struct ebb_violation *violation_of(struct pressure_room *s, enum ebb_pres
 	return what == EBB_PRESSED_CORE ? &s->core_violations[i] : &s->violations[what][i];
 }
 
-/* What a CPU of the host does, in thousandths of a real one. */
+/* The speed of one of the host's CPUs, in thousandths of a real CPU. */
 static uint32_t share_of(const struct pressure_room *s)
 {
 	return s->env->host.is_emulated ? s->env->host.share_permille : 1000;
