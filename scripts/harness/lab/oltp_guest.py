@@ -56,8 +56,9 @@ class Node:
 
     def __enter__(self):
         self.guest.shell(
-            f"rm -rf {FOLDER}; mkdir -p {FOLDER}/log {FOLDER}/cold; echo of-the-lab >{SECRET}; "
-            f"chmod 600 {SECRET}; oltp-server --cpus 0 --quiet --listen 0.0.0.0:{CLIENT_PORT} "
+            f"rm -rf {FOLDER}; mkdir -p {FOLDER}/log {FOLDER}/cold; "
+            f"echo a-secret-of-the-lab >{SECRET}; chmod 600 {SECRET}; "
+            f"oltp-server --cpus 0 --quiet --listen 0.0.0.0:{CLIENT_PORT} "
             f"--durability commit --log-dir {FOLDER}/log --relocate-secret {SECRET} "
             f"{' '.join(self.options)} </dev/null >/run/node.out 2>&1 & echo $! >/run/node.pid")
         end_at = time.monotonic() + START_S
