@@ -182,6 +182,14 @@ class Spot(unittest.TestCase):
                 s.tps /= 2
         self.assertIn("tps_per_cpu_spread_after_join_vm2", failing(judge(run, host)))
 
+    def test_what_other_programs_took_of_a_vms_cpu_time_is_not_its_fault(self):
+        run, host = made_up.spot()
+        for s in host.samples:
+            if s.vm == "vm2" and s.tps:
+                s.tps /= 2
+                s.cpu_ms /= 2
+        self.assertNotIn("tps_per_cpu_spread_after_join_vm2", failing(judge(run, host)))
+
     def test_stalled_engine_fails(self):
         run, host = made_up.spot()
         frozen = None

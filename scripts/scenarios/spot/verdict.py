@@ -14,7 +14,7 @@ become equal within one core in time and stay so to the end of the phase. Equal 
 import math
 from dataclasses import dataclass
 
-from harness.judge import series
+from harness.judge import delivery, series
 from harness.judge.checks import (CPU_EVENTS, Verdict, idle_core_share, latency_checks,
                                   outcome_checks, reason_checks, sampling_checks)
 from harness.record.schema import Check
@@ -124,11 +124,12 @@ def ready_convergence_s(samples, events, phase, cores):
 
 
 def per_cpu_spread(samples, phase, after):
-    """Percent between best and worst VM in throughput per CPU held, medians; None: unknown."""
+    """Percent between best and worst VM in throughput per CPU held, had all CPU time come that was
+    due (delivery.py), medians; None: unknown."""
     rates = []
     for vm in phase.joined:
-        rates.append(_median_rate(s for s in samples
-                                  if s.vm == vm and after <= s.t_s < phase.end))
+        rates.append(_median_rate([s for s in samples
+                                   if s.vm == vm and after <= s.t_s < phase.end]))
     if not rates or None in rates or max(rates) <= 0:
         return None
     return 100.0 * (max(rates) - min(rates)) / max(rates)
@@ -136,7 +137,9 @@ def per_cpu_spread(samples, phase, after):
 
 def _median_rate(rows):
     rates = [s.tps / s.cpus_held for s in rows if s.tps is not None and s.cpus_held > 0]
-    return series.percentile(rates, 0.5)
+    given = delivery.over(rows)
+    rate = series.percentile(rates, 0.5)
+    return rate if given is None else given.full(rate)
 
 
 def evaluate(run, samples, events):
