@@ -75,8 +75,7 @@ static int open_all(struct relocation *r)
 	}
 	r->has_fence = fence;
 	r->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	rc = r->event_fd < 0 || r->ready_fd < 0 ? -errno : move_create(&config, &r->move);
+	rc = r->event_fd < 0 ? -errno : move_create(&config, &r->move);
 	return rc ? fail("relocation", "", strerror(-rc), rc) : 0;
 }
 
@@ -88,7 +87,7 @@ int relocation_create(const struct relocation_config *config, struct relocation 
 	if (!r)
 		return -ENOMEM;
 	r->config = *config;
-	r->listen_fd = r->event_fd = r->ready_fd = -1;
+	r->listen_fd = r->event_fd = -1;
 	r->stage = config->listen ? STAGE_WAITING : STAGE_SERVING;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->asked, NULL);
@@ -198,7 +197,6 @@ int relocation_begin(struct relocation *r, const struct move_begun *begun)
 		net_drain(r->front, "closed", 0);
 	relocation_set_stage(r, stage_after(begun));
 	atomic_store(&r->is_ready, true);
-	(void)eventfd_write(r->ready_fd, 1);
 	return 0;
 }
 
@@ -409,11 +407,6 @@ bool relocation_is_ready(const struct relocation *r)
 	return atomic_load(&r->is_ready);
 }
 
-int relocation_ready_fd(const struct relocation *r)
-{
-	return r->ready_fd;
-}
-
 void relocation_end(struct relocation *r)
 {
 	if (!r->has_thread)
@@ -437,8 +430,6 @@ void relocation_destroy(struct relocation *r)
 	}
 	if (r->event_fd >= 0)
 		close(r->event_fd);
-	if (r->ready_fd >= 0)
-		close(r->ready_fd);
 	pthread_cond_destroy(&r->asked);
 	pthread_mutex_destroy(&r->lock);
 	free(r);

@@ -62,13 +62,12 @@ int relocation_open(struct relocation *r, struct oltp_engine *engine);
 
 /*
  * Has its units from here on, but for a node that listens and has never had a source: that has none
- * until one has come; ready_fd is readable then. Errors: -errno.
+ * until one has come. Errors: -errno.
  */
 int relocation_start(struct relocation *r, struct kv *kv, struct net_front *front);
 
-/* Clients may be let in. */
+/* Clients may be let in. Any thread. */
 bool relocation_is_ready(const struct relocation *r);
-int relocation_ready_fd(const struct relocation *r);
 
 /*
  * Any thread. NULL: it is carried out from now on, and the status says how that goes. Else why not,

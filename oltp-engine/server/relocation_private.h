@@ -56,7 +56,6 @@ struct relocation {
 	struct net_front *front;
 	int listen_fd;		/* -1: no source may come */
 	int event_fd;		/* of the thread */
-	int ready_fd;
 	uint64_t hash_secret[2];
 	pthread_t thread;
 	bool has_thread;

@@ -21,7 +21,6 @@ struct serve {
 	struct kv *kv;
 	struct relocation *relocation;	/* NULL: the database cannot relocate */
 	struct serve_fence *fence;	/* NULL: a lost peer is waited for */
-	struct session *session;
 };
 
 static int fail(const char *what, const char *of, int rc)
@@ -333,7 +332,11 @@ static bool clients_come(void *ctx, int fd)
 {
 	struct serve *serve = ctx;
 
-	net_accept(serve->front, fd);
+	/* It may be hours until a source comes: who asks meanwhile is told, and goes elsewhere. */
+	if (serve->relocation && !relocation_is_ready(serve->relocation))
+		net_refuse(serve->front, fd, "LOADING no database has come to this node yet");
+	else
+		net_accept(serve->front, fd);
 	return false;
 }
 
@@ -342,29 +345,13 @@ struct relocation *serve_relocation(const struct serve *serve)
 	return serve->relocation;
 }
 
-static int watch_clients(struct serve *serve)
+int serve_watch(struct serve *serve, struct session *session)
 {
 	int fds[NET_LISTENERS_MAX], rc = 0;
 	uint32_t n = net_fds(serve->front, fds);
 
 	for (uint32_t i = 0; !rc && i < n; i++)
-		rc = session_watch(serve->session, fds[i], clients_come, serve);
+		rc = session_watch(session, fds[i], clients_come, serve);
 	return rc;
 }
 
-/* A target has got a source. */
-static bool ready(void *ctx, int fd)
-{
-	struct serve *serve = ctx;
-
-	session_unwatch(serve->session, fd);
-	return watch_clients(serve) != 0;
-}
-
-int serve_watch(struct serve *serve, struct session *session)
-{
-	serve->session = session;
-	if (serve->relocation && !relocation_is_ready(serve->relocation))
-		return session_watch(session, relocation_ready_fd(serve->relocation), ready, serve);
-	return watch_clients(serve);
-}

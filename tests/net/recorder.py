@@ -53,7 +53,8 @@ class Client:
         kind, rest = line[:1], line[1:-2]
         if kind == b"-":
             words = rest.decode()
-            if words.startswith(("TRYAGAIN", "EXECABORT")) or "moves to another node" in words:
+            if (words.startswith(("TRYAGAIN", "EXECABORT", "LOADING")) or
+                    "moves to another node" in words):
                 raise Refused
             if words.startswith("IOERR"):
                 raise Lost

@@ -18,6 +18,7 @@
 /* Clients taken in one call, so that its caller gets on with other things. */
 #define ACCEPTS_MAX	64u
 #define ADDRESS_MAX	128u
+#define ERROR_MAX	128u
 
 static int add_listener(struct net_front *front, int fd, const char *path, uint16_t port)
 {
@@ -224,11 +225,14 @@ static void let_in(struct net_front *front, int fd)
 	place_conn(front, c);
 }
 
-static void turn_away(struct net_front *front, int fd, const char *text)
+static void turn_away(struct net_front *front, int fd, const char *error)
 {
+	char line[ERROR_MAX];
+	int n = snprintf(line, sizeof(line), "-%s\r\n", error);
+
 	atomic_fetch_add(&front->rejected, 1);
 	/* Whether it can be told is up to the client. */
-	(void)!send(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)!send(fd, line, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
 	close(fd);
 }
 
@@ -242,8 +246,19 @@ void net_accept(struct net_front *front, int listen_fd)
 			return;
 		if (atomic_load(&front->n_clients) + atomic_load(&front->n_restricted) >=
 		    front->config.clients_max)
-			turn_away(front, fd, "-ERR max number of clients reached\r\n");
+			turn_away(front, fd, "ERR max number of clients reached");
 		else
 			let_in(front, fd);
+	}
+}
+
+void net_refuse(struct net_front *front, int listen_fd, const char *error)
+{
+	for (uint32_t i = 0; i < ACCEPTS_MAX; i++) {
+		int fd = accept_or_pause(listen_fd, SOCK_CLOEXEC);
+
+		if (fd < 0)
+			return;
+		turn_away(front, fd, error);
 	}
 }

@@ -4,7 +4,8 @@
  * workers of a pool.
  *
  *   net_create -> net_listen ... -> kv_open, kv_start -> net_start
- *     pool with net_workload() and net_feed; net_accept whenever a listening socket is readable
+ *     pool with net_workload() and net_feed
+ *     net_accept or net_refuse whenever a listening socket is readable
  *   pool gone -> net_stop -> kv_close -> net_destroy
  *
  * A connection belongs to one worker at a time; each worker has an io_uring of its own and sleeps
@@ -112,6 +113,12 @@ void net_start(struct net_front *front, struct oltp_engine *engine, struct kv *k
 void net_accept(struct net_front *front, int listen_fd);
 
 /*
+ * Instead of net_accept, also before net_start: tells the clients that wait why they are not let
+ * in, and closes them. error: as RESP has it, without its "-" and its end of line.
+ */
+void net_refuse(struct net_front *front, int listen_fd, const char *error);
+
+/*
  * Clients go to another node (docs/relocation-client.md): n more of those that were not told yet,
  * the first ones that are found. Who speaks RESP3 is sent a push with the address; the others, and
  * those that are still there 3 s after the push, are closed once they are idle and in no
@@ -135,7 +142,7 @@ struct net_stats {
 	uint32_t waiting;	/* among them: there is no worker for them */
 	uint32_t told;		/* among them: they were told to go to another node (net_drain) */
 	uint64_t accepted;	/* since the start */
-	uint64_t rejected;	/* because of clients_max */
+	uint64_t rejected;	/* because of clients_max, or by net_refuse */
 	uint64_t received_bytes, sent_bytes;
 	uint64_t requests;	/* answered */
 	uint64_t moved;		/* times that a connection changed its worker */
