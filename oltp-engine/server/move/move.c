@@ -459,6 +459,15 @@ void move_name(struct move *m, uint64_t relocation)
 	tell(m);
 }
 
+static bool has_had_units(const struct move *m)
+{
+	bool has = false;
+
+	for (uint32_t u = 0; !has && u < m->terms.n_units; u++)
+		has = m->list[u].is_mine || m->list[u].gen;
+	return has;
+}
+
 /* A node that was in a relocation has its number and its role on disk. */
 static void take_role(struct move *m, struct facts_found *found)
 {
@@ -466,16 +475,18 @@ static void take_role(struct move *m, struct facts_found *found)
 		m->units_config.is_target = !found->role.is_source;
 	else if (m->config.is_target && !found->role.relocation)
 		found->role.relocation = m->told_name ?: m->config.relocation;
+	/* The number on disk may be of a source with which an earlier start failed half-way. */
+	if (m->units_config.is_target && m->told_name && !has_had_units(m))
+		found->role.relocation = m->told_name;
 	m->terms.relocation = found->role.relocation ?: m->config.relocation;
 	m->told_name = 0;
 }
 
-int move_start(struct move *m, struct kv *kv)
+/* Everything that can fail before there is a thread. */
+static int prepare_start(struct move *m, struct facts_found *found)
 {
-	struct facts_found found;
 	int rc = 0;
 
-	m->kv = kv;
 	if (!m->worker)
 		rc = oltp_worker_create(m->engine, &m->worker);
 	if (!rc)
@@ -483,26 +494,48 @@ int move_start(struct move *m, struct kv *kv)
 	if (!rc)
 		rc = oltp_durable_watch_create(m->engine, m->event_fd, &m->watch);
 	if (!rc)
-		rc = facts_read(&m->facts, m->worker, m->config.is_target, m->list, &found);
+		rc = facts_read(&m->facts, m->worker, m->config.is_target, m->list, found);
 	if (!rc)
-		take_role(m, &found);
+		take_role(m, found);
 	atomic_store(&m->gates.is_target, m->units_config.is_target);
 	if (!rc)
-		rc = facts_begin(&m->facts, m->worker, m->list, &found);
+		rc = facts_begin(&m->facts, m->worker, m->list, found);
 	for (uint32_t u = 0; !rc && u < m->terms.n_units; u++) {
 		m->places[u].is_left = m->list[u].is_mine;
 		if (!m->list[u].is_mine)
 			rc = move_remove(m, u);
 	}
-	if (rc)
-		return rc;
-	units_start(&m->units, &m->units_config, m->list, found.was, found.incarnation + 1,
-		    move_now_ns(), &m->actions);
-	move_act(m);
-	publish(m);
-	rc = pthread_create(&m->thread, NULL, run, m);
+	return rc;
+}
+
+static void destroy_workers(struct move *m)
+{
+	oltp_durable_watch_destroy(m->watch);
+	oltp_worker_destroy(m->reads.worker);
+	oltp_worker_destroy(m->worker);
+	m->watch = NULL;
+	m->reads.worker = m->worker = NULL;
+}
+
+int move_start(struct move *m, struct kv *kv)
+{
+	struct facts_found found;
+	int rc;
+
+	m->kv = kv;
+	rc = prepare_start(m, &found);
+	if (!rc) {
+		units_start(&m->units, &m->units_config, m->list, found.was, found.incarnation + 1,
+			    move_now_ns(), &m->actions);
+		move_act(m);
+		publish(m);
+		rc = -pthread_create(&m->thread, NULL, run, m);
+	}
 	m->has_thread = !rc;
-	return -rc;
+	/* A target starts again with the next source that comes: each failure would cost workers. */
+	if (rc)
+		destroy_workers(m);
+	return rc;
 }
 
 void move_connect(struct move *m, int fd, bool refers)
@@ -605,9 +638,7 @@ void move_destroy(struct move *m)
 		close(m->new_fd);
 	move_references_finish(m);
 	channel_finish(&m->channel);
-	oltp_durable_watch_destroy(m->watch);
-	oltp_worker_destroy(m->reads.worker);
-	oltp_worker_destroy(m->worker);
+	destroy_workers(m);
 	gates_finish(&m->gates);
 	close(m->event_fd);
 	pthread_mutex_destroy(&m->lock);

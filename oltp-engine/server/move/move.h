@@ -109,17 +109,17 @@ struct move_begun {
 int move_read_begun(struct move *move, struct move_begun *ret_begun);
 
 /*
- * The relocation's number, not 0. Before move_start, where the one on disk counts more; afterwards
- * before move_share, for a relocation that begins: it is on disk with the first fact of that. Or of
- * a target that has not had a unit, nor heard of its source: then it is on disk once stats say so.
- * Any thread.
+ * The relocation's number, not 0. Before move_start, where the one on disk counts more, unless this
+ * is a target that has not had a unit; afterwards before move_share, for a relocation that begins:
+ * it is on disk with the first fact of that. Or of a target that has not had a unit, nor heard of
+ * its source: then it is on disk once stats say so. Any thread.
  */
 void move_name(struct move *move, uint64_t relocation);
 
 /*
  * Reads what this node has, removes the rest, and starts the thread. Errors: -EUCLEAN (the facts on
- * disk are not of this program, or of another unit_bits), -ENOMEM,
- * -ENOSPC (no worker), -EIO.
+ * disk are not of this program, or of another unit_bits), -ENOMEM, -ENOSPC (no worker), -EIO,
+ * -EAGAIN (no thread). After an error it may be called again.
  */
 int move_start(struct move *move, struct kv *kv);
 

@@ -3,7 +3,10 @@
  * A target that has restarted gets nothing of a unit before the source has its table: it would
  * take the unit, while the table that is on its way lets the source keep it. The target is played,
  * frame by frame.
+ *
+ * And a start that fails half-way keeps no worker, and can be tried again.
  */
+#include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +20,7 @@
 #include "move_rig.h"
 #include "oltp-engine/relocate/wire.h"
 #include "oltp-engine/server/move/channel.h"
+#include "oltp-engine/server/move/facts.h"
 
 #define BITS		3u
 #define UNITS		(1u << BITS)
@@ -217,9 +221,82 @@ static void test_reads_nothing(void **state)
 	move_rig_finish(&rig);
 }
 
+#define STARTS		3u	/* that fail */
+
+static bool fails;	/* the next start does, once its facts are on disk */
+static struct move_rig *started_rig;	/* whose target is to fail at first; NULL: none */
+
+int __real_facts_begin(struct facts *facts, struct oltp_worker *worker, const struct unit *list,
+		       const struct facts_found *found);
+int __wrap_facts_begin(struct facts *facts, struct oltp_worker *worker, const struct unit *list,
+		       const struct facts_found *found);
+int __real_move_start(struct move *move, struct kv *kv);
+int __wrap_move_start(struct move *move, struct kv *kv);
+
+int __wrap_facts_begin(struct facts *facts, struct oltp_worker *worker, const struct unit *list,
+		       const struct facts_found *found)
+{
+	int rc = __real_facts_begin(facts, worker, list, found);
+
+	if (fails)
+		rc = -ENOMEM;
+	fails = false;
+	return rc;
+}
+
+static uint32_t count_workers(struct oltp_engine *engine)
+{
+	struct oltp_worker *workers[OLTP_WORKERS_MAX];
+	uint32_t n = 0;
+
+	while (!oltp_worker_create(engine, &workers[n]))
+		n++;
+	for (uint32_t i = 0; i < n; i++)
+		oltp_worker_destroy(workers[i]);
+	return n;
+}
+
+int __wrap_move_start(struct move *move, struct kv *kv)
+{
+	struct oltp_engine *engine;
+	uint32_t n_workers;
+
+	if (!started_rig || started_rig->nodes[1].kv != kv)
+		return __real_move_start(move, kv);
+	engine = started_rig->nodes[1].engine;
+	n_workers = count_workers(engine);
+	for (uint32_t i = 0; i < STARTS; i++) {
+		fails = true;
+		move_name(move, 40 + i);
+		assert_int_equal(__real_move_start(move, kv), -ENOMEM);
+	}
+	assert_int_equal(count_workers(engine), n_workers);
+	move_name(move, started_rig->config.relocation);
+	return __real_move_start(move, kv);
+}
+
+/* A target tries again with the next source, whose relocation has another number. */
+static void test_start_again(void **state)
+{
+	struct move_client client;
+	struct move_rig rig;
+
+	(void)state;
+	move_rig_init(&rig, BITS);
+	started_rig = &rig;
+	move_rig_open_both(&rig);
+	/* Units come. */
+	move_client_open(&client, &rig.nodes[1]);
+	move_client_expect(&client, "INCR n", ":1\r\n");
+	move_client_close(&client);
+	started_rig = NULL;
+	move_rig_close_both(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_start_again),
 		cmocka_unit_test(test_restarted),
 		cmocka_unit_test(test_reads_nothing),
 	};
