@@ -82,6 +82,26 @@ static void note_change(struct keyspace *ks, uint64_t owner, uint64_t slot)
 				 1ull << part % KEYSPACE_MARK_BITS, memory_order_acq_rel);
 }
 
+static uint64_t removals_part(uint64_t slot)
+{
+	return slot >> (64 - KEYSPACE_REMOVAL_BITS);
+}
+
+uint32_t keyspace_removals(const struct keyspace *ks, const struct resp_arg *name)
+{
+	uint64_t part = removals_part(keyspace_home(ks, OWNER_KEYS, name));
+
+	return atomic_load(&ks->removals[part]);
+}
+
+void keyspace_removals_add(struct keyspace *ks, uint32_t first, uint32_t bits)
+{
+	uint32_t n = 1u << (KEYSPACE_REMOVAL_BITS - bits);
+
+	for (uint32_t i = first * n; i < (first + 1) * n; i++)
+		atomic_fetch_add(&ks->removals[i], 1);
+}
+
 /* The record in the class table: to be read. */
 static enum oltp_rc out_read(struct keyspace *ks, struct oltp_worker *worker, uint64_t slot,
 			     const struct row *row, const char **ret_bytes)
@@ -420,6 +440,8 @@ enum oltp_rc keyspace_remove(struct keyspace *ks, struct oltp_worker *worker,
 		rc = oltp_txn_delete(worker, ks->rows, found->slot);
 	if (!rc)
 		note_change(ks, owner, found->slot);
+	if (!rc && owner == OWNER_KEYS)
+		atomic_fetch_add(&ks->removals[removals_part(found->slot)], 1);
 	return rc == OLTP_NOT_FOUND ? OLTP_INVALID : rc;
 }
 

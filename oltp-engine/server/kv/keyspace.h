@@ -78,6 +78,8 @@ _Static_assert(sizeof(struct row) == 112, "on disk");
 /* 240 bytes, and so on: with the engine's head of 16 bytes whole cache lines. */
 extern const uint32_t keyspace_class_bytes[KEYSPACE_CLASSES];
 
+#define KEYSPACE_REMOVAL_BITS	16u
+
 struct keyspace {
 	struct oltp_table *rows;
 	struct oltp_table *classes[KEYSPACE_CLASSES];
@@ -90,9 +92,22 @@ struct keyspace {
 	 */
 	_Atomic(_Atomic uint64_t *) marks;
 	uint32_t mark_shift;
+	/* For each part of the keys, by the first bits of the slot: see keyspace_removals. */
+	_Atomic uint32_t removals[1u << KEYSPACE_REMOVAL_BITS];
 };
 
 #define KEYSPACE_MARK_BITS	64u	/* parts in a word of marks */
+
+/*
+ * How often keys of the name's part have been removed: a key that was not there at two moments has
+ * not been there in between if this is the same, read before the first search, and after the
+ * second one, each in its transaction. A removal counts while the row is locked for it: so after
+ * the first transaction, if the key was added after that one, and before the second one's search.
+ */
+uint32_t keyspace_removals(const struct keyspace *ks, const struct resp_arg *name);
+
+/* As if keys of all parts had been removed whose slots begin with the bits of first. */
+void keyspace_removals_add(struct keyspace *ks, uint32_t first, uint32_t bits);
 
 /* Errors: those of oltp_table_create and oltp_index_create. */
 int keyspace_open(struct keyspace *ks, struct oltp_engine *engine, uint64_t rows,

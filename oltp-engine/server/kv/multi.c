@@ -3,6 +3,10 @@
  * MULTI, EXEC and WATCH. EXEC is one transaction: the watched keys are read first, so they are as
  * they were until it commits, then all that was queued is run. What was queued and watched is
  * dropped by kv_run, once EXEC is not to be tried again.
+ *
+ * A key that comes has another stamp than any key before. One that was absent at WATCH and is at
+ * EXEC may have come and gone: then a key of its part has been removed. Now and then that was
+ * another key: EXEC does nothing then, and the client tries again.
  */
 #include <string.h>
 
@@ -61,6 +65,7 @@ enum oltp_rc cmd_watch(struct call *c)
 
 		if (is_watched(s, s->n_watched + c->n_watched, name))
 			continue;
+		watched->removals = keyspace_removals(&c->kv->ks, name);
 		rc = stamp_of(c, name, &watched->stamp);
 		if (rc)
 			return rc;
@@ -92,7 +97,8 @@ static enum oltp_rc has_changed(struct call *c, bool *ret_has)
 
 		if (rc)
 			return rc;
-		*ret_has = stamp != watched->stamp;
+		*ret_has = stamp != watched->stamp ||
+			   (!stamp && keyspace_removals(&c->kv->ks, &name) != watched->removals);
 	}
 	return OLTP_OK;
 }

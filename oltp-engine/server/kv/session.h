@@ -28,6 +28,7 @@ struct queued {
 
 struct watched {
 	uint64_t stamp;		/* of the key when it was watched; 0: it was not there */
+	uint32_t removals;	/* before that: see keyspace_removals */
 	uint32_t n;
 	char name[KV_NAME_MAX];
 };

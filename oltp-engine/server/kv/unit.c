@@ -642,6 +642,12 @@ int kv_unit_remove(struct kv *kv, struct oltp_worker *worker, uint32_t unit)
 	return keys_remove(kv, worker, unit_range(kv, unit));
 }
 
+void kv_unit_returns(struct kv *kv, uint32_t unit)
+{
+	_Static_assert(KV_UNIT_BITS_MAX <= KEYSPACE_REMOVAL_BITS, "a unit has a part at least");
+	keyspace_removals_add(&kv->ks, unit, kv->unit_bits);
+}
+
 /* ---- the secret ---- */
 
 void kv_secret(const struct kv *kv, uint64_t ret_secret[2])

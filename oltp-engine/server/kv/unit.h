@@ -100,6 +100,12 @@ int kv_unit_remove(struct kv *kv, struct oltp_worker *worker, uint32_t unit);
 int kv_open_peer(const struct kv *own, struct oltp_engine *engine, struct kv **ret_kv);
 int kv_start_peer(struct kv *peer, struct oltp_worker *worker, const struct kv *own);
 
+/*
+ * The unit may have been elsewhere: for a WATCH before, a key that was not there and is not there
+ * now may have come and gone. Before the unit's gate opens.
+ */
+void kv_unit_returns(struct kv *kv, uint32_t unit);
+
 /* The secret of the hash, see K4. After kv_start. */
 void kv_secret(const struct kv *kv, uint64_t ret_secret[2]);
 

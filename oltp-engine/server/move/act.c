@@ -107,6 +107,7 @@ static void carry_out(struct move *m, const struct units_action *action)
 	case UNITS_OPEN:
 		set_drain(m, action->unit, DRAIN_NONE);
 		move_send_stop(m, action->unit);
+		kv_unit_returns(m->kv, action->unit);
 		gates_open(&m->gates, action->unit);
 		move_end_taking(m, action->unit, MOVE_TAKEN);
 		trace_stop(&m->places[action->unit].taking);

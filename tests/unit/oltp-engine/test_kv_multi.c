@@ -97,6 +97,7 @@ static void test_watch(void **state)
 		{ "WATCH a", "DEL a", false },
 		{ "WATCH none", "SET none 1", false },
 		{ "WATCH none2", "DEL none2", true },
+		{ "WATCH none3", "SET b 1", true },
 		{ "WATCH a h", "HSET h f 1", false },
 		{ "WATCH h", "HSET h f 1", false },
 		{ "WATCH h", "HGET h f", true },
@@ -152,6 +153,33 @@ static void test_watch_sees_a_key_that_went_and_came(void **state)
 	expect_reply(&rig, "SET a 4", "+OK\r\n");
 	expect_reply(&rig, "MULTI", "+OK\r\n");
 	expect_reply(&rig, "EXEC", "*-1\r\n");
+}
+
+/* It was not there, and is not there again: strings and hashes, and several ways to go. */
+static void test_watch_sees_a_key_that_came_and_went(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "SET c 1", "DEL c" },
+		{ "INCR c", "GETDEL c" },
+		{ "HSET c f 1", "HDEL c f" },
+		{ "HSET c f 1", "DEL c" },
+		{ "MSET c 1 $300 1", "DEL c $300" },
+		{ "SET c 1", "FLUSHALL" },
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		/* One's own change counts as well. */
+		uint32_t who = i % 2;
+
+		expect_reply(&rig, "WATCH c", "+OK\r\n");
+		kv_rig_do(&rig, who, cases[i / 2][0]);
+		kv_rig_do(&rig, who, cases[i / 2][1]);
+		expect_reply(&rig, "EXISTS c", ":0\r\n");
+		expect_reply(&rig, "MULTI", "+OK\r\n");
+		expect_reply(&rig, "PING", "+QUEUED\r\n");
+		expect_reply(&rig, "EXEC", "*-1\r\n");
+	}
 }
 
 static void test_limits(void **state)
@@ -451,6 +479,7 @@ int main(void)
 		KV_TEST(test_errors),
 		KV_TEST(test_watch),
 		KV_TEST(test_watch_sees_a_key_that_went_and_came),
+		KV_TEST(test_watch_sees_a_key_that_came_and_went),
 		KV_TEST(test_limits),
 		KV_TEST(test_conflict),
 		SCHEME(test_transfers_of_many_workers, no_wait),

@@ -388,6 +388,8 @@ static void test_watched(void **state)
 		{ "GET s5", "GET s6", false },
 		{ "SET s6 6", "GET s5", false },
 		{ "INCR absent", "GET s5", true },
+		{ "INCR absent", "DEL absent", true },
+		{ "HSET absent f 1", "HDEL absent f", true },
 		{ "HSET h1 f1 1", "GET s5", true },
 		{ "HGET h1 f1", "GET s5", false },
 	};
