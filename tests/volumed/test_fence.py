@@ -12,15 +12,17 @@ from rig import VolumeCase
 
 LENGTH = 4096
 SPAN = 256                  # blocks that a node writes over and over
-PLACE = {"one": 0, "two": 16 << 20}
+PLACE = {"one": 0, "two": 16 << 20, "three": 0}
 
 
 class Node(threading.Thread):
-    """Keeps 16 writes open, no two the same, and connects again and again when it is cut off."""
+    """Keeps 16 writes open, no two the same, and connects again and again when it is cut off. Each
+    has the node's number in every first byte of eight."""
 
     def __init__(self, path, volume, name):
         super().__init__(daemon=True)
         self.path, self.export, self.begin = path, f"{volume}@{name}", PLACE[name]
+        self.number = list(PLACE).index(name)
         self.sent, self.done, self.failed, self.refused = 0, 0, 0, 0
         self.ends = False
         self.start()
@@ -49,7 +51,7 @@ class Node(threading.Thread):
 
     def send(self, client):
         self.sent += 1
-        data = self.sent.to_bytes(8, "big") * (LENGTH // 8)
+        data = (self.number << 56 | self.sent).to_bytes(8, "big") * (LENGTH // 8)
         client.send(nbd.CMD_WRITE, self.begin + self.sent % SPAN * LENGTH, LENGTH, data)
 
     def stop(self):
@@ -65,12 +67,14 @@ class Fence(VolumeCase):
         self.done("attach", volume="a", attachment="one")
         return self.done("attach", volume="a", attachment="two")["access"]["generation"]
 
+    def node(self, name):
+        node = Node(self.nbd, "a", name)
+        self.addCleanup(node.stop)
+        self.wait_until(lambda: node.done > 16, "it writes")
+        return node
+
     def nodes(self):
-        nodes = [Node(self.nbd, "a", name) for name in ("one", "two")]
-        for node in nodes:
-            self.addCleanup(node.stop)
-            self.wait_until(lambda node=node: node.done > 16, "it writes")
-        return nodes
+        return [self.node(name) for name in ("one", "two")]
 
     def fence(self, name, by, generation):
         return self.ask("fence", volume="a", attachment=name, by=by, generation=generation)
@@ -126,6 +130,31 @@ class Fence(VolumeCase):
         self.start()
         self.wait_until(lambda: self.states()["two"] == "open", "it is open")
         self.check_fenced(one, two)
+
+    def test_third_node(self):
+        """One is fenced by two, two by three, which has one's place: neither comes back, though
+        both try all the time, also after the server was started again."""
+        generation = self.share()
+        one, two = self.nodes()
+        self.assertTrue(self.fence("one", "two", generation)["ok"])
+        self.done("detach", volume="a", attachment="one")
+        generation = self.done("attach", volume="a", attachment="three")["access"]["generation"]
+        three = self.node("three")
+        self.assertEqual((two.refused, two.failed), (0, 0))
+        self.assertTrue(self.fence("two", "three", generation)["ok"])
+        for again in False, True:
+            if again:
+                self.stop(self.server)
+                self.start()
+                self.wait_until(lambda: self.states()["three"] == "open", "it is open")
+            refused, done = (one.refused, two.refused), three.done
+            self.wait_until(lambda: one.refused > refused[0] + 100 and
+                            two.refused > refused[1] + 100 and three.done > done + SPAN,
+                            "one and two are refused, and three goes on")
+            self.assertEqual(self.states(), {"two": "fenced", "three": "open"})
+        three.stop()
+        with open(self.path, "rb") as f:
+            self.assertEqual(set(f.read(SPAN * LENGTH)[::8]), {three.number})
 
     def test_first_wins(self):
         generation = self.share()

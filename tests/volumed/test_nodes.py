@@ -14,7 +14,7 @@ import time
 from rig import BIN, PATIENCE_S, VolumeCase
 
 HALF = 256 << 20
-PLACES = {"a": 0, "b": HALF}
+PLACES = {"a": 0, "b": HALF, "c": 0}
 OTHER = {"a": "b", "b": "a"}
 WRITERS = 6
 KEYS = 24               # of each
@@ -66,8 +66,8 @@ class Writer(threading.Thread):
         self.seen, self.sent = dict.fromkeys(self.keys, 0), dict.fromkeys(self.keys, 0)
         self.rounds, self.ends = 0, False
 
-    def again(self):
-        writer = Writer(0, self.paths)
+    def again(self, paths=None):
+        writer = Writer(0, paths or self.paths)
         writer.keys, writer.seen, writer.sent = self.keys, self.seen, self.sent
         return writer
 
@@ -144,12 +144,13 @@ class Nodes(VolumeCase):
 
     def setUp(self):
         super().setUp()
-        self.disks, self.pids, self.helpers = {}, {}, []
+        self.disks, self.pids, self.helpers, self.writers = {}, {}, [], []
+        self.other = OTHER
         with open(os.path.join(self.dir, "db.img"), "wb") as f:
             f.truncate(2 * HALF)
         self.image = self.volume("db", shared="yes")
         self.start()
-        for name in PLACES:
+        for name in OTHER:
             os.mkdir(self.at(name))
             self.done("attach", volume="db", attachment=name)
         with open(self.at("secret"), "w", encoding="ascii") as f:
@@ -168,7 +169,7 @@ class Nodes(VolumeCase):
 
     def begin(self, name, *options):
         """Start a node on its half of the volume."""
-        peer = OTHER[name]
+        peer = self.other[name]
         server = [os.path.join(BIN, "oltp-server"), "--cpus", "0", "--quiet", "--unix",
                   self.at(name + ".sock"), "--control", self.at(name + ".control"),
                   "--durability", "commit", "--keys", "20000", "--volume", self.at(name + "/own"),
@@ -220,33 +221,36 @@ class Nodes(VolumeCase):
     def owned(self, name):
         return (self.status(name) or {"units": {"owned": 0}})["units"]["owned"]
 
-    def move(self, link="link"):
+    def move(self, link="link", source="a", target="b"):
         """Writers on both nodes, and units on both. The move takes as many seconds as there are
         clients of the source: so nobody has to hurry."""
-        self.held = [Client(self.at("a.sock")) for _ in range(60)]
-        paths = [self.at(name + ".sock") for name in PLACES]
-        self.writers = [Writer(i, paths[i % 2:] + paths[:i % 2]) for i in range(WRITERS)]
+        self.held = [Client(self.at(source + ".sock")) for _ in range(60)]
+        paths = [self.at(name + ".sock") for name in (source, target)]
+        turned = [paths[i % 2:] + paths[:i % 2] for i in range(WRITERS)]
+        self.writers = ([w.again(p) for w, p in zip(self.writers, turned)] or
+                        [Writer(i, p) for i, p in enumerate(turned)])
         for writer in self.writers[::2]:
             writer.start()
         self.wait_until(lambda: all(w.rounds > 1 for w in self.writers[::2]), "writers write")
-        probe = Client(self.at("a.sock"))
+        probe = Client(self.at(source + ".sock"))
         for i in range(64):
             probe.ask(f"SET probe:{i} old")
-        answer = self.say("a", f"relocate unix:{self.at(link)} unix:{self.at('b.sock')} "
-                          "fixed 1 limit-s 600")
+        answer = self.say(source, f"relocate unix:{self.at(link)} "
+                          f"unix:{self.at(target + '.sock')} fixed 1 limit-s 600")
         self.assertEqual(answer, "ok\n")
         for writer in self.writers[1::2]:
             writer.start()
         self.wait_until(lambda: all(w.rounds > 1 for w in self.writers), "writers write")
-        self.wait_until(self.turns_away, "a lets nobody in any more")
-        self.wait_until(lambda: self.owned("a") > 8 and self.owned("b") > 8, "both have units")
-        for name in PLACES:
+        self.wait_until(lambda: self.turns_away(source), "the source lets nobody in any more")
+        self.wait_until(lambda: self.owned(source) > 8 and self.owned(target) > 8,
+                        "both have units")
+        for name in (source, target):
             self.assertEqual(self.status(name)["fence"], "open", self.status(name))
         probe.close()
 
-    def turns_away(self):
+    def turns_away(self, name):
         try:
-            client = Client(self.at("a.sock"))
+            client = Client(self.at(name + ".sock"))
             with client.socket:
                 client.ask("PING")
         except ConnectionError:
@@ -281,7 +285,7 @@ class Nodes(VolumeCase):
         self.assertGreater(status["recovered"], 0, status)
         states = {t["name"]: t["state"]
                   for t in self.done("attachments", volume="db")["access"]["attachments"]}
-        self.assertEqual(states, {winner: "open", OTHER[winner]: "fenced"})
+        self.assertEqual(states, {winner: "open", self.other[winner]: "fenced"})
 
     def check(self, winner):
         """All that was acknowledged is there, once; also after the winner was killed."""
@@ -366,13 +370,9 @@ class Nodes(VolumeCase):
         for writer in self.writers:
             writer.start()
 
-    def stuck(self, loser, writes):
-        self.fenced()
-        self.begin_both(*self.remote())
-        self.move()
-        held = self.held if loser == "a" else [Client(self.at("b.sock")) for _ in range(20)]
-        if not writes:
-            self.rest()
+    def stand_still(self, loser, held, writes):
+        """Stop a node, and ask it things that it finds when it goes on; return since when it is
+        stopped, and the clients that have asked."""
         asked = []
         for i, client in enumerate(held):
             key = f"count:{'ab'.index(loser)}:{i % KEYS}"
@@ -389,6 +389,16 @@ class Nodes(VolumeCase):
         os.kill(self.pids[loser], signal.SIGSTOP)
         for client, line in asked:
             client.send(line)
+        return since, [client for client, _ in asked]
+
+    def stuck(self, loser, writes):
+        self.fenced()
+        self.begin_both(*self.remote())
+        self.move()
+        held = self.held if loser == "a" else [Client(self.at("b.sock")) for _ in range(20)]
+        if not writes:
+            self.rest()
+        since, asked = self.stand_still(loser, held, writes)
         self.survive(OTHER[loser], since, "stuck")
         if not writes:
             self.resume()
@@ -397,12 +407,46 @@ class Nodes(VolumeCase):
                         "the keys change")
         before = self.half(loser)
         os.kill(self.pids[loser], signal.SIGCONT)
-        for client, _ in asked:
+        self.assert_lost(loser, asked)
+        self.check(OTHER[loser])
+        self.assertEqual(self.half(loser), before)
+
+    def assert_lost(self, loser, asked):
+        for client in asked:
             self.assert_no_answer(client)
         self.wait_until(lambda: self.status(loser)["fence"] == "lost" or
                         self.status(loser)["error"], "it stops")
-        self.check(OTHER[loser])
-        self.assertEqual(self.half(loser), before)
+
+    def test_onward(self):
+        """a stands still and is fenced by b. b goes on to move the database to c, which has what
+        was a's half of the volume; then b stands still, too, and is fenced by c. When they go on,
+        neither writes a byte, nor answers."""
+        self.fenced()
+        self.begin_both(*self.remote())
+        self.move()
+        since, asked_a = self.stand_still("a", self.held, True)
+        self.survive("b", since, "a stuck")
+        self.rest()
+        os.kill(self.pids["b"], signal.SIGKILL)
+        self.disks["b"].wait()
+        self.done("detach", volume="db", attachment="a")
+        self.done("attach", volume="db", attachment="c")
+        os.mkdir(self.at("c"))
+        self.other = {"b": "c", "c": "b"}
+        self.begin("b", "--relocatable", "--recover", *self.remote())
+        self.begin("c", "--relocate-listen", "unix:" + self.at("link"), "--volume-format",
+                   "--force", *self.remote())
+        self.move(source="b", target="c")
+        since, asked_b = self.stand_still("b", self.held, True)
+        self.survive("c", since, "b stuck")
+        before = self.half("b")
+        for name in "a", "b":
+            os.kill(self.pids[name], signal.SIGCONT)
+        self.assert_lost("a", asked_a)
+        self.assert_lost("b", asked_b)
+        # Had a written, c could not be started again on its half.
+        self.check("c")
+        self.assertEqual(self.half("b"), before)
 
     def test_stuck_writes(self):
         """A node that stands still, and goes on later, writes nothing."""
