@@ -159,7 +159,7 @@ $(eval $(call prog,oltp-index-bench,oltp-engine/bench/index_bench.c,liboltp-benc
 $(eval $(call prog,vom-cost,oltp-engine/bench/vom_cost.c,liboltp-bench liboltp))
 $(eval $(call prog,oltp-example-bank,oltp-engine/examples/bank.c,liboltp))
 $(eval $(call lib,liboltp-server,$(addprefix oltp-engine/server/,blocks_ebb.c control.c greeting.c handshake.c link.c order.c \
-	relocation.c relocation_clients.c relocation_source.c relocation_status.c relocation_target.c serve_fence.c serve_kv.c serve_options.c source_ebb.c vom_ebb.c),))
+	peer_volume.c relocation.c relocation_clients.c relocation_source.c relocation_status.c relocation_target.c serve_fence.c serve_kv.c serve_options.c source_ebb.c vom_ebb.c),))
 $(eval $(call lib,liboltp-auth,$(addprefix oltp-engine/server/auth/,hmac.c secret_file.c),nettle))
 $(eval $(call lib,liboltp-resp,$(addprefix oltp-engine/server/resp/,out.c parse.c),))
 $(eval $(call lib,liboltp-kv,$(OLTP_KV_SRC),))
@@ -271,6 +271,7 @@ $(eval $(call unit_test,test_kv_strings,tests/unit/oltp-engine/test_kv_strings.c
 $(eval $(call unit_test,test_oltp_net,$(addprefix tests/unit/oltp-engine/,test_oltp_net.c net_rig.c kv_stub.c log_rig.c),liboltp-net liboltp-resp liboltp-bench liboltp))
 $(eval $(call unit_test,test_oltp_net_drain,$(addprefix tests/unit/oltp-engine/,test_oltp_net_drain.c net_rig.c kv_stub.c log_rig.c),liboltp-net liboltp-resp liboltp-bench liboltp))
 $(eval $(call unit_test_single,test_oltp_greeting,tests/unit/oltp-engine/test_oltp_greeting.c,liboltp-server liboltp-auth))
+$(eval $(call unit_test,test_oltp_peer_volume,tests/unit/oltp-engine/test_oltp_peer_volume.c,liboltp-server liboltp))
 $(eval $(call unit_test,test_oltp_handshake,tests/unit/oltp-engine/test_oltp_handshake.c,liboltp-server liboltp-auth liboltp-bench))
 $(eval $(call unit_test_single,test_oltp_hmac,tests/unit/oltp-engine/test_oltp_hmac.c,liboltp-auth))
 $(eval $(call unit_test_single,test_oltp_order,tests/unit/oltp-engine/test_oltp_order.c,liboltp-server))

@@ -22,6 +22,8 @@
 #define COPY_MS		2
 /* Connecting and each message may take 2 s. */
 #define ASK_S		12
+/* For which volume the peer's is: a greeting takes a second at most. */
+#define VOLUME_MS	250
 /* Three signs of life that did not come. */
 #define SILENCE_NS_MIN	(3 * RELOCATION_SECOND_NS)
 
@@ -76,6 +78,8 @@ static int open_all(struct relocation *r)
 	r->has_fence = fence;
 	r->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = r->event_fd < 0 ? -errno : move_create(&config, &r->move);
+	if (!rc)
+		rc = peer_volume_create(r->config.peer_volume, &r->peer_volume);
 	return rc ? fail("relocation", "", strerror(-rc), rc) : 0;
 }
 
@@ -135,28 +139,27 @@ struct greeting_link relocation_link(const struct relocation *r)
 				       .key_bytes = r->secret.n };
 }
 
-static void read_uuid(const char *path, uint8_t ret[GREETING_VOLUME_BYTES])
+/* Once: as long as this process owns the volume nobody formats it. */
+static void read_own_volume(struct relocation *r)
 {
 	struct oltp_volume_info info;
 
 	_Static_assert(sizeof(info.uuid) == GREETING_VOLUME_BYTES, "as sent");
-	memset(ret, 0, GREETING_VOLUME_BYTES);
-	if (path && !oltp_volume_list(path, &info, NULL, NULL))
-		memcpy(ret, info.uuid, sizeof(info.uuid));
+	if (r->config.volume && !oltp_volume_list(r->config.volume, &info, NULL, NULL))
+		memcpy(r->own_volume, info.uuid, sizeof(info.uuid));
 }
 
-void relocation_reads(const struct relocation *r, uint8_t ret[GREETING_VOLUME_BYTES])
+void relocation_reads(struct relocation *r, uint8_t ret[GREETING_VOLUME_BYTES])
 {
-	read_uuid(r->config.peer_volume, ret);
+	peer_volume_uuid(r->peer_volume, VOLUME_MS, ret);
 }
 
 bool relocation_is_read(const struct relocation *r, const uint8_t reads[GREETING_VOLUME_BYTES])
 {
 	static const uint8_t none[GREETING_VOLUME_BYTES];
-	uint8_t own[GREETING_VOLUME_BYTES];
 
-	read_uuid(r->config.volume, own);
-	return memcmp(own, none, sizeof(none)) != 0 && !memcmp(own, reads, sizeof(own));
+	return memcmp(r->own_volume, none, sizeof(none)) != 0 &&
+	       !memcmp(r->own_volume, reads, sizeof(none));
 }
 
 void relocation_own_clients(const struct relocation *r, int fd, char ret[NET_ADDRESS_MAX + 1])
@@ -394,6 +397,7 @@ int relocation_start(struct relocation *r, struct kv *kv, struct net_front *fron
 
 	r->kv = kv;
 	r->front = front;
+	read_own_volume(r);
 	if (!rc && (!r->config.listen || begun.has_begun))
 		rc = relocation_begin(r, &begun);
 	if (!rc)
@@ -423,6 +427,7 @@ void relocation_destroy(struct relocation *r)
 		return;
 	relocation_end(r);
 	move_destroy(r->move);
+	peer_volume_destroy(r->peer_volume);
 	if (r->listen_fd >= 0) {
 		close(r->listen_fd);
 		if (!strncmp(r->config.listen, "unix:", 5))

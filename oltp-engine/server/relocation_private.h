@@ -28,6 +28,7 @@
 #include "oltp-engine/server/auth/secret_file.h"
 #include "oltp-engine/server/handshake.h"
 #include "oltp-engine/server/move/move.h"
+#include "oltp-engine/server/peer_volume.h"
 #include "oltp-engine/server/relocation.h"
 
 #define RELOCATION_SECOND_NS	1000000000ull
@@ -51,6 +52,8 @@ struct relocation {
 	bool has_fence;
 	_Atomic bool has_met;	/* another node, in this process: it alone can be fenced */
 	struct move *move;
+	struct peer_volume *peer_volume;	/* the thread's */
+	uint8_t own_volume[GREETING_VOLUME_BYTES];	/* its uuid; 0: there is none */
 	struct oltp_engine *engine;
 	struct kv *kv;
 	struct net_front *front;
@@ -95,8 +98,12 @@ int relocation_begin(struct relocation *r, const struct move_begun *begun);
 /* For handshakes of this connection. */
 struct greeting_link relocation_link(const struct relocation *r);
 
-/* Which volume this node can read as the other one's, for a greeting. */
-void relocation_reads(const struct relocation *r, uint8_t ret[GREETING_VOLUME_BYTES]);
+/*
+ * Which volume this node can read as the other one's, for a greeting, since the last
+ * peer_volume_look. Waits no longer than a quarter of a second, lest a disk that hangs keep the
+ * thread from signs of life; then it is none.
+ */
+void relocation_reads(struct relocation *r, uint8_t ret[GREETING_VOLUME_BYTES]);
 
 /* The other node can read this one's volume, by what its greeting says. */
 bool relocation_is_read(const struct relocation *r, const uint8_t reads[GREETING_VOLUME_BYTES]);

@@ -57,6 +57,7 @@ static int greet(struct relocation *r, const char *node, uint64_t number, uint32
 		why = "needs --relocate-secret, or --relocate-insecure, unless it is a unix "
 		      "socket or a loopback address";
 	} else {
+		peer_volume_look(r->peer_volume);
 		fd = server_link_connect(node);
 		if (fd < 0)
 			why = strerror(-fd);

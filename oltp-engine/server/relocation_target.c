@@ -107,6 +107,7 @@ void target_receive(struct relocation *r)
 
 	if (fd < 0)
 		return;
+	peer_volume_look(r->peer_volume);
 	rc = handshake_take(fd, &link, RELOCATION_UNIT_BITS, &offer);
 	if (rc) {
 		close(fd);
