@@ -6,22 +6,30 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "control.h"
 #include "oltp-engine/bench/accept.h"
 #include "oltp-engine/bench/unix_listen.h"
+#include "oltp-engine/src/base/clock.h"
 #include "relocation.h"
 
 #define CLIENTS_MAX	4u
 #define LINE_MAX_BYTES	1024u
 #define REASON_BYTES	512u
 #define RATE_MAX	1e9
+/* How often it is looked whether the other node has answered, and when that is given up. */
+#define LOOK_MS		10u
+#define ANSWER_S	12u
 
 struct client {
 	struct control *control;
 	int fd;			/* -1: free */
 	bool has_answers;
+	/* Its order, about which the other node is being asked; no line is read meanwhile. */
+	uint64_t waits_for;	/* 0: none */
+	uint64_t until_ns;	/* it waits no longer */
 	size_t used;
 	char line[LINE_MAX_BYTES];
 };
@@ -30,6 +38,7 @@ struct control {
 	struct session *session;
 	struct relocation *relocation;
 	int listen_fd;		/* -1: standard input only */
+	int timer_fd;		/* while clients wait for the other node; else -1 */
 	char *path;		/* of the socket */
 	struct client clients[CLIENTS_MAX];
 };
@@ -102,30 +111,71 @@ static uint32_t cut_words(char *text, char **words, uint32_t room)
 	return n;
 }
 
-static void order(const struct client *client, char *const *words, uint32_t n, const char *usage)
+static bool look_for_answers(void *ctx, int fd);
+
+static int start_timer(struct control *control)
 {
-	struct relocation *relocation = client->control->relocation;
-	char line[LINE_MAX_BYTES], reason[REASON_BYTES] = "";
+	const struct timespec every = { .tv_nsec = LOOK_MS * 1000000 };
+	const struct itimerspec times = { every, every };
+	int rc;
+
+	if (control->timer_fd >= 0)
+		return 0;
+	control->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (control->timer_fd < 0)
+		return -errno;
+	rc = timerfd_settime(control->timer_fd, 0, &times, NULL) ? -errno :
+	     session_watch(control->session, control->timer_fd, look_for_answers, control);
+	if (rc) {
+		close(control->timer_fd);
+		control->timer_fd = -1;
+	}
+	return rc;
+}
+
+static void stop_timer(struct control *control)
+{
+	if (control->timer_fd < 0)
+		return;
+	session_unwatch(control->session, control->timer_fd);
+	close(control->timer_fd);
+	control->timer_fd = -1;
+}
+
+static void wait_for_answer(struct client *client, uint64_t number)
+{
+	if (start_timer(client->control)) {
+		answer(client, "error: it is being asked: see relocate-status\n");
+		return;
+	}
+	session_unwatch(client->control->session, client->fd);
+	client->waits_for = number;
+	client->until_ns = clock_now_ns() + ANSWER_S * 1000000000ull;
+}
+
+static void order(struct client *client, char *const *words, uint32_t n, const char *usage)
+{
 	struct relocation_order parsed;
 	const char *wrong = order_parse(words, n, &parsed);
+	char line[LINE_MAX_BYTES];
+	uint64_t number;
 
 	if (wrong) {
 		snprintf(line, sizeof(line), "error: %s: %s\n", usage, wrong);
 		answer(client, line);
 		return;
 	}
-	wrong = relocation_order(relocation, &parsed);
-	if (!wrong && !parsed.cancels)
-		relocation_wait(relocation, reason, sizeof(reason));
-	if (wrong || *reason)
-		snprintf(line, sizeof(line), "error: %s\n", wrong ?: reason);
-	else
-		snprintf(line, sizeof(line), "ok\n");
+	wrong = relocation_order(client->control->relocation, &parsed, &number);
+	if (!wrong && !parsed.cancels) {
+		wait_for_answer(client, number);
+		return;
+	}
+	snprintf(line, sizeof(line), wrong ? "error: %s\n" : "ok\n", wrong);
 	answer(client, line);
 }
 
 /* relocate NODE CLIENTS ...: TO NODE CLIENTS CLIENTS ... */
-static void order_move(const struct client *client, char *text)
+static void order_move(struct client *client, char *text)
 {
 	char *words[ORDER_WORDS_MAX + 1] = { "TO", NULL, "CLIENTS" };
 	char *said[ORDER_WORDS_MAX] = { NULL };
@@ -142,7 +192,7 @@ static void order_move(const struct client *client, char *text)
 }
 
 /* relocate-cancel ...: CANCEL ... */
-static void order_back(const struct client *client, char *text)
+static void order_back(struct client *client, char *text)
 {
 	char *words[ORDER_WORDS_MAX + 1] = { "CANCEL", NULL };
 	uint32_t n = cut_words(text, words + 1, ORDER_WORDS_MAX - 1);
@@ -159,7 +209,7 @@ static void take_over(const struct client *client)
 	answer(client, line);
 }
 
-static void obey_relocation(const struct client *client, char *line)
+static void obey_relocation(struct client *client, char *line)
 {
 	struct relocation *relocation = client->control->relocation;
 	char status[RELOCATION_STATUS_BYTES];
@@ -187,7 +237,7 @@ static bool begins(const char *line, const char *word)
 	return !strncmp(line, word, n) && (!line[n] || line[n] == ' ');
 }
 
-static bool obey(const struct client *client, char *line)
+static bool obey(struct client *client, char *line)
 {
 	if (!strcmp(line, "stop")) {
 		answer(client, "ok\n");
@@ -211,13 +261,16 @@ static bool obey(const struct client *client, char *line)
 	return false;
 }
 
-/* Obeys every whole line in the buffer; the rest moves to its start. True: to stop. */
+/*
+ * Obeys whole lines in the buffer, up to one whose answer is waited for; the rest moves to its
+ * start. True: to stop.
+ */
 static bool take_lines(struct client *client)
 {
 	char *start = client->line, *end;
 	bool stop = false;
 
-	while ((end = memchr(start, '\n', client->used))) {
+	while (!client->waits_for && (end = memchr(start, '\n', client->used))) {
 		*end = '\0';
 		stop |= obey(client, start);
 		client->used -= (size_t)(end + 1 - start);
@@ -225,6 +278,52 @@ static bool take_lines(struct client *client)
 	}
 	memmove(client->line, start, client->used);
 	return stop;
+}
+
+static bool client_readable(void *ctx, int fd);
+
+/* True: to stop. */
+static bool look_for_answer(struct client *client)
+{
+	char reason[REASON_BYTES], line[LINE_MAX_BYTES];
+	struct control *control = client->control;
+	bool has_answer = relocation_has_answer(control->relocation, client->waits_for, reason,
+						sizeof(reason));
+
+	if (!has_answer && clock_now_ns() < client->until_ns)
+		return false;
+	if (!has_answer)
+		snprintf(reason, sizeof(reason), "no answer yet");
+	snprintf(line, sizeof(line), *reason ? "error: %s\n" : "ok\n", reason);
+	answer(client, line);
+	client->waits_for = 0;
+	/* Lines may have come with the order. */
+	if (take_lines(client))
+		return true;
+	if (!client->waits_for &&
+	    session_watch(control->session, client->fd, client_readable, client))
+		client_close(client);
+	return false;
+}
+
+static bool look_for_answers(void *ctx, int fd)
+{
+	struct control *control = ctx;
+	bool stops = false, waits = false;
+	uint64_t n_expired;
+
+	if (read(fd, &n_expired, sizeof(n_expired)) < 0)
+		return false;
+	for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+		struct client *client = &control->clients[i];
+
+		if (client->fd >= 0 && client->waits_for)
+			stops |= look_for_answer(client);
+		waits |= client->fd >= 0 && client->waits_for;
+	}
+	if (!waits)
+		stop_timer(control);
+	return stops;
 }
 
 static bool client_readable(void *ctx, int fd)
@@ -241,7 +340,7 @@ static bool client_readable(void *ctx, int fd)
 	client->used += (size_t)n;
 	if (take_lines(client))
 		return true;
-	if (client->used == LINE_MAX_BYTES) {
+	if (client->used == LINE_MAX_BYTES && !client->waits_for) {
 		answer(client, "error: line too long\n");
 		client_close(client);
 	}
@@ -307,7 +406,7 @@ int control_open(const char *path, struct session *session, struct control **ret
 	if (!control)
 		return -ENOMEM;
 	control->session = session;
-	control->listen_fd = -1;
+	control->listen_fd = control->timer_fd = -1;
 	for (uint32_t i = 0; i < CLIENTS_MAX; i++)
 		control->clients[i].fd = -1;
 	if (!strcmp(path, "-"))
@@ -331,6 +430,7 @@ void control_close(struct control *control)
 {
 	if (!control)
 		return;
+	stop_timer(control);
 	for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
 		if (control->clients[i].fd >= 0)
 			client_close(&control->clients[i]);

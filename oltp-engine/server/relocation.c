@@ -20,8 +20,6 @@
 #define TICK_MS		100
 /* Between two looks at whether copying ahead has stopped. */
 #define COPY_MS		2
-/* Connecting and each message may take 2 s. */
-#define ASK_S		12
 /* For which volume the peer's is: a greeting takes a second at most. */
 #define VOLUME_MS	250
 /* Three signs of life that did not come. */
@@ -94,7 +92,6 @@ int relocation_create(const struct relocation_config *config, struct relocation 
 	r->listen_fd = r->event_fd = -1;
 	r->stage = config->listen ? STAGE_WAITING : STAGE_SERVING;
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_cond_init(&r->asked, NULL);
 	rc = open_all(r);
 	if (rc)
 		relocation_destroy(r);
@@ -122,7 +119,6 @@ void relocation_set_stage(struct relocation *r, enum relocation_stage stage)
 {
 	pthread_mutex_lock(&r->lock);
 	r->stage = stage;
-	pthread_cond_broadcast(&r->asked);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -254,7 +250,8 @@ static const char *refuse_cancel(struct relocation *r, const struct relocation_o
 	}
 }
 
-const char *relocation_order(struct relocation *r, const struct relocation_order *order)
+const char *relocation_order(struct relocation *r, const struct relocation_order *order,
+			     uint64_t *ret_number)
 {
 	const char *why;
 
@@ -269,6 +266,9 @@ const char *relocation_order(struct relocation *r, const struct relocation_order
 	if (!why) {
 		r->order = *order;
 		r->has_order = true;
+		r->n_orders++;
+		if (ret_number)
+			*ret_number = r->n_orders;
 		*r->error = '\0';
 		r->rest = (enum relocation_stage)r->stage;
 		if (!order->cancels)
@@ -279,18 +279,16 @@ const char *relocation_order(struct relocation *r, const struct relocation_order
 	return why;
 }
 
-void relocation_wait(struct relocation *r, char *ret, size_t room)
+bool relocation_has_answer(struct relocation *r, uint64_t number, char *ret, size_t room)
 {
-	struct timespec end;
+	bool has_answer;
 
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += ASK_S;
 	pthread_mutex_lock(&r->lock);
-	while (r->stage == STAGE_ASKING &&
-	       !pthread_cond_timedwait(&r->asked, &r->lock, &end))
-		;
-	snprintf(ret, room, "%s", r->stage == STAGE_ASKING ? "no answer yet" : r->error);
+	has_answer = r->n_orders != number || r->stage != STAGE_ASKING;
+	snprintf(ret, room, "%s", r->n_orders == number ? r->error :
+		 "another order has followed: see relocate-status");
 	pthread_mutex_unlock(&r->lock);
+	return has_answer;
 }
 
 const char *relocation_take_over(struct relocation *r)
@@ -435,7 +433,6 @@ void relocation_destroy(struct relocation *r)
 	}
 	if (r->event_fd >= 0)
 		close(r->event_fd);
-	pthread_cond_destroy(&r->asked);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
 }

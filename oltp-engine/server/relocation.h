@@ -71,15 +71,16 @@ bool relocation_is_ready(const struct relocation *r);
 
 /*
  * Any thread. NULL: it is carried out from now on, and the status says how that goes. Else why not,
- * for a person; nothing has changed then.
+ * for a person; nothing has changed then. ret_number: the order's, never 0; may be NULL.
  */
-const char *relocation_order(struct relocation *r, const struct relocation_order *order);
+const char *relocation_order(struct relocation *r, const struct relocation_order *order,
+			     uint64_t *ret_number);
 
 /*
- * Waits until the other node was asked that the last order names: some seconds at most. ret: "", or
- * why it does not take the database; nothing has changed then.
+ * False: the other node that the order names is still being asked, which takes some seconds at
+ * most. ret: "", or why it does not take the database; nothing has changed then. Any thread.
  */
-void relocation_wait(struct relocation *r, char *ret, size_t room);
+bool relocation_has_answer(struct relocation *r, uint64_t number, char *ret, size_t room);
 
 /* A JSON object. Any thread. */
 #define RELOCATION_STATUS_BYTES	4096u

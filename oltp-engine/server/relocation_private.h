@@ -67,8 +67,8 @@ struct relocation {
 	_Atomic uint32_t drain_percent;	/* of the base rate, in the last second */
 	_Atomic int stage;	/* enum relocation_stage; changed under the lock */
 	pthread_mutex_t lock;
-	pthread_cond_t asked;	/* the stage is no more ASKING */
 	/* Under the lock. */
+	uint64_t n_orders;	/* taken */
 	bool has_order;
 	struct relocation_order order;
 	char node[ORDER_ADDRESS_BYTES];		/* the other one, of a source */

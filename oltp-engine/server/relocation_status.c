@@ -165,7 +165,7 @@ static const char *order(void *ctx, char *const *words, uint32_t n)
 	struct relocation_order parsed;
 	const char *wrong = order_parse(words, n, &parsed);
 
-	return wrong ?: relocation_order(ctx, &parsed);
+	return wrong ?: relocation_order(ctx, &parsed, NULL);
 }
 
 static void status(void *ctx, struct resp_out *out)
