@@ -387,9 +387,19 @@ class Nodes(VolumeCase):
             time.sleep(2)
         since = time.monotonic()
         os.kill(self.pids[loser], signal.SIGSTOP)
+        self.wait_until(lambda: self.is_stopped(loser), "it is stopped")
         for client, line in asked:
             client.send(line)
         return since, [client for client, _ in asked]
+
+    def is_stopped(self, name):
+        """All threads: until the one that got the signal runs, the others go on."""
+        tasks = f"/proc/{self.pids[name]}/task"
+        for task in os.listdir(tasks):
+            with open(f"{tasks}/{task}/stat", encoding="utf-8") as f:
+                if f.read().rpartition(")")[2].split()[0] != "T":
+                    return False
+        return True
 
     def stuck(self, loser, writes):
         self.fenced()
