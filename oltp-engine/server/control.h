@@ -6,8 +6,8 @@
  *   audit	look over the whole table; answered "ok", the result is a line of the output
  *   rate R	from now on R transactions arrive per second (0: none); answered "ok"
  *   relocate NODE CLIENTS [fast|fixed N|adaptive] [limit-s N]
- *		move the database to the node that listens at NODE; clients are told CLIENTS. Answered
- *		once NODE has answered, or after 12 s; other clients are answered meanwhile
+ *		move the database to the node that listens at NODE; clients are told CLIENTS.
+ *		Answered once NODE has, or after 12 s; others are answered meanwhile
  *   relocate-status	how far that is: a JSON object
  *   take-over	shut the other node out now and take its part of the database
  *

@@ -532,7 +532,7 @@ int move_start(struct move *m, struct kv *kv)
 		rc = -pthread_create(&m->thread, NULL, run, m);
 	}
 	m->has_thread = !rc;
-	/* A target starts again with the next source that comes: each failure would cost workers. */
+	/* A target starts again with the next source: else each failure would cost workers. */
 	if (rc)
 		destroy_workers(m);
 	return rc;

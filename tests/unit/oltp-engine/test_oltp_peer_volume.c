@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which volume a node can read as its peer's, also while that disk hangs: a FIFO without a writer. */
+/* Which volume a node can read as its peer's. A disk that hangs is a FIFO without a writer. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
