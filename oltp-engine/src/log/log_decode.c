@@ -17,6 +17,11 @@ uint32_t log_segment_header_crc(const struct log_segment_header *header)
 	return crc32c_without(header, sizeof(*header), offsetof(struct log_segment_header, crc32c));
 }
 
+uint32_t log_reach_crc(const struct log_reach *reach)
+{
+	return crc32c_without(reach, sizeof(*reach), offsetof(struct log_reach, crc32c));
+}
+
 bool log_catalog_is_valid(const struct log_catalog *catalog)
 {
 	if (memcmp(catalog->magic, LOG_CATALOG_MAGIC, LOG_MAGIC_BYTES) ||
@@ -35,6 +40,12 @@ bool log_segment_header_is_valid(const struct log_segment_header *header)
 	return !memcmp(header->magic, LOG_SEGMENT_MAGIC, LOG_MAGIC_BYTES) &&
 	       header->version == LOG_FORMAT_VERSION &&
 	       header->crc32c == log_segment_header_crc(header);
+}
+
+bool log_reach_is_valid(const struct log_reach *reach)
+{
+	return !memcmp(reach->magic, LOG_REACH_MAGIC, LOG_MAGIC_BYTES) &&
+	       reach->crc32c == log_reach_crc(reach);
 }
 
 bool log_group_header_is_sane(const struct log_group_header *header, uint64_t room)

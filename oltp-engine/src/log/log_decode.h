@@ -16,6 +16,7 @@
 /* Is it a whole and valid one? */
 bool log_catalog_is_valid(const struct log_catalog *catalog);
 bool log_segment_header_is_valid(const struct log_segment_header *header);
+bool log_reach_is_valid(const struct log_reach *reach);
 
 /* Looks like the header of a group that fits in so many bytes; its checksum was not looked at. */
 bool log_group_header_is_sane(const struct log_group_header *header, uint64_t room);
@@ -26,6 +27,7 @@ bool log_group_is_valid(const struct log_group_header *group, uint64_t room);
 /* The right values of the crc32c fields. */
 uint32_t log_catalog_crc(const struct log_catalog *catalog);
 uint32_t log_segment_header_crc(const struct log_segment_header *header);
+uint32_t log_reach_crc(const struct log_reach *reach);
 
 /* The entries of a group, or the operations of an entry, or the spans of an operation. */
 struct log_cursor {

@@ -162,12 +162,19 @@ static int spares_remove(struct log *log)
 /* Spares that are kept beyond those needed, since the log does not always grow by as much. */
 #define SPARES_MORE	4u
 
+/*
+ * How far a segment reaches before it is used, and how much farther each time: recovery may have to
+ * read that much in which nothing is.
+ */
+#define REACH_FIRST	(256ull << 10)
+#define REACH_MORE	(4ull << 20)
+
 int log_segments_init(struct log_segments *segments, uint64_t standard_bytes)
 {
 	*segments = (struct log_segments){ .standard_bytes = standard_bytes, .fd = -1,
 					   .next_fd = -1 };
-	segments->header = aligned_alloc(LOG_BLOCK_BYTES, LOG_BLOCK_BYTES);
-	if (!segments->header)
+	segments->block = aligned_alloc(LOG_BLOCK_BYTES, LOG_BLOCK_BYTES);
+	if (!segments->block)
 		return -ENOMEM;
 	pthread_mutex_init(&segments->lock, NULL);
 	return 0;
@@ -177,7 +184,7 @@ void log_segments_finish(struct log *log)
 {
 	struct log_segments *segments = &log->segments;
 
-	if (!segments->header)
+	if (!segments->block)
 		return;
 	if (segments->fd >= 0)
 		log->io.ops->close(log->io.ctx, segments->fd);
@@ -186,7 +193,7 @@ void log_segments_finish(struct log *log)
 	pthread_mutex_destroy(&segments->lock);
 	free(segments->spares);
 	free(segments->list);
-	free(segments->header);
+	free(segments->block);
 }
 
 /* Under the lock. */
@@ -246,6 +253,41 @@ static int spare_use(struct log *log, const char *path)
 	return rc ?: open_direct(log, path, O_RDWR);
 }
 
+/* Where groups must end in a segment of so many bytes. */
+static uint64_t groups_end(uint64_t bytes)
+{
+	return bytes - LOG_BLOCK_BYTES;
+}
+
+/* The segment with the number, which has so many bytes, reaches up to end. */
+static int reach_write(struct log *log, int fd, uint64_t number, uint64_t bytes, uint64_t end)
+{
+	struct log_reach *reach = log->segments.block;
+
+	memset(reach, 0, LOG_BLOCK_BYTES);
+	memcpy(reach->magic, LOG_REACH_MAGIC, LOG_MAGIC_BYTES);
+	memcpy(reach->database, log->database, sizeof(reach->database));
+	reach->segment = number;
+	reach->end = end;
+	reach->crc32c = log_reach_crc(reach);
+	return io_write_all(&log->io, fd, reach, LOG_BLOCK_BYTES, groups_end(bytes)) ?:
+	       log->io.ops->fdatasync(log->io.ctx, fd);
+}
+
+/* The present segment reaches beyond end by more than groups need for a while. */
+static int reach_move(struct log *log, uint64_t end)
+{
+	struct log_segments *segments = &log->segments;
+	uint64_t last = groups_end(segments->bytes);
+	int rc;
+
+	end = end + REACH_MORE < last ? end + REACH_MORE : last;
+	rc = reach_write(log, segments->fd, segments->number, segments->bytes, end);
+	if (!rc)
+		segments->reach = end;
+	return rc;
+}
+
 /* Makes the next segment at least so many bytes long. */
 static int next_grow(struct log *log, uint64_t bytes)
 {
@@ -254,8 +296,10 @@ static int next_grow(struct log *log, uint64_t bytes)
 
 	bytes = (bytes + LOG_BLOCK_BYTES - 1) & ~(uint64_t)(LOG_BLOCK_BYTES - 1);
 	rc = log->io.ops->fallocate(log->io.ctx, segments->next_fd, bytes);
-	if (!rc)
+	if (!rc) {
 		segments->next_bytes = bytes;
+		segments->next_reach = 0;
+	}
 	return rc;
 }
 
@@ -281,16 +325,23 @@ static int next_make(struct log *log)
 		segments->next_fd = fd;
 		segments->next_bytes = segments->standard_bytes;
 	}
+	rc = rc ?: reach_write(log, segments->next_fd, segments->next_number, segments->next_bytes,
+			       REACH_FIRST);
+	segments->next_reach = REACH_FIRST;
 	return rc ?: log->io.ops->sync_dir(log->io.ctx, log->dir);
 }
 
 int log_segment_prepare(struct log *log)
 {
 	const struct log_segments *segments = &log->segments;
+	int rc = 0;
 
-	if (segments->next_fd >= 0 ||
+	if (segments->fd >= 0 && segments->reach < segments->offset + REACH_MORE / 2 &&
+	    segments->reach < groups_end(segments->bytes))
+		rc = reach_move(log, segments->offset);
+	if (rc || segments->next_fd >= 0 ||
 	    (segments->fd >= 0 && segments->offset <= segments->bytes / 2))
-		return 0;
+		return rc;
 	return next_make(log);
 }
 
@@ -315,6 +366,7 @@ static int advance(struct log *log, uint64_t group)
 	segments->fd = segments->next_fd;
 	segments->number = segments->next_number++;
 	segments->bytes = segments->next_bytes;
+	segments->reach = segments->next_reach;
 	segments->offset = 0;
 	segments->next_fd = -1;
 	return 0;
@@ -323,16 +375,19 @@ static int advance(struct log *log, uint64_t group)
 int log_segment_reserve(struct log *log, uint64_t group, uint64_t bytes)
 {
 	struct log_segments *segments = &log->segments;
+	uint64_t end = segments->offset + bytes;
 	int rc = 0;
 
-	if (segments->fd >= 0 && segments->offset + bytes <= segments->bytes)
-		return 0;
-	if (segments->next_fd < 0)
-		rc = next_make(log);
-	/* A group is never in two segments: a very long group gets a longer segment. */
-	if (!rc && bytes + LOG_BLOCK_BYTES > segments->next_bytes)
-		rc = next_grow(log, bytes + LOG_BLOCK_BYTES);
-	return rc ?: advance(log, group);
+	if (segments->fd < 0 || end > groups_end(segments->bytes)) {
+		if (segments->next_fd < 0)
+			rc = next_make(log);
+		/* A group is never in two segments: a very long group gets a longer segment. */
+		end = bytes + LOG_BLOCK_BYTES;
+		if (!rc && end > groups_end(segments->next_bytes))
+			rc = next_grow(log, end + LOG_BLOCK_BYTES);
+		rc = rc ?: advance(log, group);
+	}
+	return !rc && end > segments->reach ? reach_move(log, end) : rc;
 }
 
 /* Pieces of memory on their way to one place after the other of the file. */
@@ -398,7 +453,7 @@ static int writer_end(struct writer *writer)
 static void fill_header(struct log *log, uint64_t group)
 {
 	struct log_segments *segments = &log->segments;
-	struct log_segment_header *header = segments->header;
+	struct log_segment_header *header = segments->block;
 
 	memset(header, 0, LOG_BLOCK_BYTES);
 	memcpy(header->magic, LOG_SEGMENT_MAGIC, LOG_MAGIC_BYTES);
@@ -418,7 +473,7 @@ int log_segment_write(struct log *log, const struct log_group *group, uint64_t n
 
 	if (!segments->offset) {
 		fill_header(log, number);
-		rc = writer_add(&writer, segments->header, LOG_BLOCK_BYTES);
+		rc = writer_add(&writer, segments->block, LOG_BLOCK_BYTES);
 	}
 	if (!rc)
 		rc = writer_add(&writer, group->gather, group->gathered);

@@ -8,8 +8,9 @@
  *	spare-%016llx		a segment that is in use no more, to become a new one
  *
  * A segment is a header of one block and then groups, each at a multiple of LOG_BLOCK_BYTES, one
- * right behind the other. The header is written together with the first group. So a segment that
- * was prepared and never used holds anything: an older segment's bytes, or zeros.
+ * right behind the other, and in its last block how far groups reach (struct log_reach). The header
+ * is written together with the first group. So a segment that was prepared and never used holds
+ * anything: an older segment's bytes, or zeros.
  *
  * Group numbers are contiguous, over segments as well (log_segment_header.first_group). A group is
  * all or nothing, by its checksum: a header of LOG_GROUP_HEADER_BYTES, then entries up to its end,
@@ -26,6 +27,9 @@
  *       disk has lost something.
  *   F5  In one entry a row is in one state: put, deleted or changed. All bytes are those at commit.
  *       A row may have several UPDATE operations, whose spans may overlap: they agree.
+ *   F6  A group is written once the reach on disk is not before its end. So where groups end none
+ *       of the segment is behind that, and what is there need not be read. A reach that is damaged
+ *       or not there (older programs wrote none) says nothing.
  */
 #ifndef OLTP_LOG_FORMAT_H
 #define OLTP_LOG_FORMAT_H
@@ -49,6 +53,7 @@
 #define LOG_CATALOG_MAGIC	"EBBCAT1"
 #define LOG_SEGMENT_MAGIC	"EBBLOG1"
 #define LOG_GROUP_MAGIC		"EBBGRP1"
+#define LOG_REACH_MAGIC		"EBBRCH1"
 #define LOG_MAGIC_BYTES		8u
 
 struct log_catalog_table {
@@ -75,6 +80,16 @@ struct log_segment_header {
 	uint64_t first_group;
 	uint64_t bytes;		/* of the file */
 	uint64_t reserved;
+};
+
+/* At the begin of a segment's last block. */
+struct log_reach {
+	uint8_t magic[LOG_MAGIC_BYTES];
+	uint8_t database[16];
+	uint64_t segment;	/* the number in its name; if not, it is an older segment's */
+	uint64_t end;		/* no group is behind this offset */
+	uint32_t reserved;
+	uint32_t crc32c;	/* of the structure with this as 0; the rest of the block is 0 */
 };
 
 struct log_group_header {
@@ -122,6 +137,7 @@ struct log_span {
 
 _Static_assert(sizeof(struct log_catalog) == 168, "layout of the catalogue");
 _Static_assert(sizeof(struct log_segment_header) == 64, "layout of a segment's header");
+_Static_assert(sizeof(struct log_reach) == 48, "layout of a segment's reach");
 _Static_assert(sizeof(struct log_group_header) == LOG_GROUP_HEADER_BYTES, "layout of a group");
 _Static_assert(sizeof(struct log_entry) == 16, "layout of an entry");
 _Static_assert(sizeof(struct log_op) == 16, "layout of an operation");

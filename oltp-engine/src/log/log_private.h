@@ -129,7 +129,8 @@ struct log_segments {
 	uint64_t number, next_number;
 	uint64_t bytes, next_bytes;	/* of the files */
 	uint64_t offset;	/* of the next group; 0: not even the header is there */
-	struct log_segment_header *header;	/* a block, to be written */
+	uint64_t reach, next_reach;	/* as they are on disk (F6) */
+	void *block;		/* to be written: a header, or a reach */
 	pthread_mutex_t lock;	/* everything below */
 	struct log_segment *list;	/* in use, by rising number; the last one is written to */
 	uint32_t n, room;
@@ -264,7 +265,10 @@ int log_segment_reserve(struct log *log, uint64_t group, uint64_t bytes);
 /* Writes the sealed group; it is on disk then. Errors: those of files; -EIO: no way to go on. */
 int log_segment_write(struct log *log, const struct log_group *group, uint64_t number);
 
-/* Makes the next segment, if it will be needed soon. Errors: those of files. */
+/*
+ * Makes the next segment, and moves the reach of the present one on, if that will be needed soon.
+ * Errors: those of files.
+ */
 int log_segment_prepare(struct log *log);
 
 /* Opens and locks the folder, and reads the catalogue: 1, or 0 if there is none, or -errno. */

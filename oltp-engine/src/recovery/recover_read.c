@@ -15,12 +15,14 @@
 #include "oltp-engine/src/txn/engine.h"
 #include "recover_read.h"
 
-/* Read at once; a longer group has the buffer grow. */
+/* Read at once; a longer group has the buffer grow. Less where a segment is only looked into. */
 #define READ_BYTES	(1u << 20)
+#define SEEK_BYTES	(256u << 10)
 
 struct segment {
 	int fd;
 	uint64_t number, bytes;
+	uint64_t ahead;		/* so much is read at least, unless the file ends before */
 	/* The part of it that is in the buffer. */
 	uint64_t from, to;
 };
@@ -34,7 +36,7 @@ static void recover_log_finish(struct recover_log *log)
 
 static int segment_open(const struct recover_log *log, uint64_t number, struct segment *ret_segment)
 {
-	struct segment segment = { .number = number };
+	struct segment segment = { .number = number, .ahead = READ_BYTES };
 	char path[PATH_MAX];
 	int rc;
 
@@ -71,7 +73,7 @@ static int make_room(struct recover_log *log, size_t bytes)
 static int load(struct recover_log *log, struct segment *segment, uint64_t offset, uint64_t bytes,
 		const uint8_t **ret_at)
 {
-	uint64_t left = segment->bytes - offset, size = bytes > READ_BYTES ? bytes : READ_BYTES;
+	uint64_t left = segment->bytes - offset, size = bytes > segment->ahead ? bytes : segment->ahead;
 	ssize_t n;
 	int rc;
 
@@ -132,23 +134,90 @@ static int group_at(struct recover_log *log, struct segment *segment, uint64_t o
 	return 0;
 }
 
+/*
+ * The first whole group with at least that number that begins at offset or behind, and before end;
+ * NULL: there is none.
+ */
+static int group_from(struct recover_log *log, struct segment *segment, uint64_t offset,
+		      uint64_t end, uint64_t least, const struct log_group_header **ret_group,
+		      uint64_t *ret_offset)
+{
+	int rc = 0;
+
+	*ret_group = NULL;
+	for (; !rc && !*ret_group && offset < end; offset += LOG_BLOCK_BYTES) {
+		rc = group_at(log, segment, offset, least, ret_group);
+		*ret_offset = offset;
+	}
+	return rc;
+}
+
+/* Behind that no group was written: see struct log_reach. */
+static int reach_of(struct recover_log *log, struct segment *segment, uint64_t *ret_end)
+{
+	const struct log_reach *reach;
+	const uint8_t *at;
+	int rc;
+
+	*ret_end = segment->bytes;
+	if (segment->bytes < LOG_BLOCK_BYTES)
+		return 0;
+	rc = load(log, segment, segment->bytes - LOG_BLOCK_BYTES, LOG_BLOCK_BYTES, &at);
+	if (rc)
+		return rc;
+	reach = (const struct log_reach *)at;
+	if (log_reach_is_valid(reach) && reach->segment == segment->number &&
+	    !memcmp(reach->database, log->database, sizeof(reach->database)) &&
+	    reach->end < segment->bytes)
+		*ret_end = reach->end;
+	return 0;
+}
+
 /* Error: a whole group with at least that number is at offset or behind. */
 static int look_for_hole(struct recover_log *log, struct segment *segment, uint64_t offset,
 			 uint64_t least)
 {
-	const struct log_group_header *group;
+	const struct log_group_header *group = NULL;
+	uint64_t end;
+	int rc;
 
-	for (; offset < segment->bytes; offset += LOG_BLOCK_BYTES) {
-		int rc = group_at(log, segment, offset, least, &group);
+	rc = reach_of(log, segment, &end);
+	if (!rc)
+		rc = group_from(log, segment, offset, end, least, &group, &offset);
+	if (rc || !group)
+		return rc;
+	log->has_hole = true;
+	return -EUCLEAN;
+}
 
-		if (rc)
-			return rc;
-		if (group) {
-			log->has_hole = true;
-			return -EUCLEAN;
+/*
+ * Groups before skip_below need not be read: from the first group to one that comes soon before it,
+ * or is it. Groups are in order, so halves of what is left tell.
+ */
+static int seek(struct recover_log *log, struct segment *segment, uint64_t *offset)
+{
+	uint64_t end;
+	int rc;
+
+	if (log->next_group >= log->skip_below || segment->bytes - *offset <= READ_BYTES)
+		return 0;
+	rc = reach_of(log, segment, &end);
+	segment->ahead = SEEK_BYTES;
+	while (!rc && end > *offset + READ_BYTES) {
+		uint64_t middle = (*offset + end) / 2 / LOG_BLOCK_BYTES * LOG_BLOCK_BYTES, at;
+		const struct log_group_header *group;
+
+		rc = group_from(log, segment, middle, middle + SEEK_BYTES, log->next_group,
+				&group, &at);
+		if (!rc && group && group->group <= log->skip_below) {
+			*offset = at;
+			log->next_group = group->group;
+		} else {
+			end = middle;
 		}
 	}
-	return 0;
+	segment->ahead = READ_BYTES;
+	return rc;
 }
 
 static int read_groups(struct recover_log *log, struct segment *segment, uint64_t end_group)
@@ -156,6 +225,9 @@ static int read_groups(struct recover_log *log, struct segment *segment, uint64_
 	uint64_t offset = LOG_BLOCK_BYTES;
 	int rc;
 
+	rc = seek(log, segment, &offset);
+	if (rc)
+		return rc;
 	for (;;) {
 		const struct log_group_header *group;
 
@@ -199,6 +271,7 @@ static int recover_log_look(struct recover_log *log, uint64_t number,
 	rc = segment_open(log, number, &segment);
 	if (rc)
 		return rc;
+	segment.ahead = LOG_BLOCK_BYTES;
 	*ret_is_good = false;
 	*ret_bytes = segment.bytes;
 	if (segment.bytes >= LOG_BLOCK_BYTES) {
@@ -249,6 +322,7 @@ static int recover_log_probe(struct recover_log *log, uint64_t number)
 	rc = segment_open(log, number, &segment);
 	if (rc)
 		return rc;
+	segment.ahead = SEEK_BYTES;
 	/* The group that was written with the header may be whole where the header is not. */
 	rc = look_for_hole(log, &segment, LOG_BLOCK_BYTES, log->next_group + 1);
 	log->io->ops->close(log->io->ctx, segment.fd);
