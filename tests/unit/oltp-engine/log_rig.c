@@ -61,6 +61,7 @@ static ssize_t fake_pread(void *ctx, int fd, void *buffer, size_t size, uint64_t
 {
 	struct log_fake *fake = ctx;
 
+	atomic_fetch_add(&fake->read_bytes, size);
 	return fake->real.ops->pread(fake->real.ctx, fd, buffer, size, offset);
 }
 
@@ -364,6 +365,8 @@ static void read_group(struct reader *r, const struct log_group_header *group)
 static void read_segment(struct reader *r, uint64_t number)
 {
 	const struct log_segment_header *header = (const struct log_segment_header *)r->bytes;
+	const struct log_reach *reach =
+		(const struct log_reach *)(r->bytes + r->n_bytes - LOG_BLOCK_BYTES);
 	size_t at = LOG_BLOCK_BYTES;
 
 	if (!log_segment_header_is_valid(header) || header->segment != number)
@@ -387,6 +390,9 @@ static void read_segment(struct reader *r, uint64_t number)
 		read_group(r, group);
 		at += group->bytes;
 	}
+	assert_true(log_reach_is_valid(reach));
+	assert_int_equal(reach->segment, number);
+	assert_in_range(reach->end, at, r->n_bytes - LOG_BLOCK_BYTES);
 }
 
 struct log_seen log_rig_read(const char *dir,

@@ -35,6 +35,7 @@ struct log_fake {
 	int checkpoint_error;	/* for those of checkpoints; -errno */
 	bool no_direct;		/* not to be opened with O_DIRECT */
 	uint32_t n_direct;	/* asked for with it */
+	_Atomic uint64_t read_bytes;
 };
 
 struct log_rig {

@@ -287,7 +287,7 @@ static void work(struct lives *lives)
 
 static void live(struct lives *lives)
 {
-	fault_disk_lose_power_at(lives->disk, draw(lives, draw(lives, 2) ? 60 : 400));
+	fault_disk_lose_power_at(lives->disk, draw(lives, draw(lives, 2) ? 80 : 400));
 	if (!begin(lives)) {
 		work(lives);
 		rig_close(&lives->rig);
