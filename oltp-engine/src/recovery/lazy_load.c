@@ -57,11 +57,33 @@ static void pass_over(struct lazy_load *load)
 	unpin(load);
 }
 
+static uint64_t fetches_now(const struct lazy_load *load)
+{
+	return atomic_load_explicit(&load->engine->io_meters.of[IO_FETCH].requests,
+				    memory_order_relaxed);
+}
+
+/*
+ * A block was read since then. Of a slow disk each read of a transaction, which may make a hundred
+ * one after the other, would wait for the next block.
+ */
+static void make_way(struct lazy_load *load, uint64_t since_ns)
+{
+	uint64_t now_ns = clock_now_ns(), fetches = fetches_now(load);
+	uint64_t next_ns = now_ns + (now_ns - since_ns) / LAZY_LOAD_TO_OTHERS;
+
+	if (fetches != load->fetches && load->next_ns < next_ns)
+		load->next_ns = next_ns;
+	load->fetches = fetches;
+}
+
 /* The next block into memory. False: it has to wait, or there is none. */
 static bool read_next(struct lazy_load *load)
 {
 	struct cold *cold = load->engine->cold;
 	const struct io_file *file = &cold->checkpoint.file;
+	uint64_t since_ns;
+	ssize_t n;
 	uint32_t bytes;
 
 	load->block = cold_checkpoint_take(cold, &load->next);
@@ -77,8 +99,11 @@ static bool read_next(struct lazy_load *load)
 	}
 	load->has_found = true;
 	bytes = cold_checkpoint_extent(load->block, &load->offset);
-	load->next_ns = clock_now_ns() + bytes * 1000000000ull / load->bytes_per_s;
-	if (io_pread(&file->files, file->fd, load->buffer, bytes, load->offset) == (ssize_t)bytes)
+	since_ns = clock_now_ns();
+	load->next_ns = since_ns + bytes * 1000000000ull / load->bytes_per_s;
+	n = io_pread(&file->files, file->fd, load->buffer, bytes, load->offset);
+	make_way(load, since_ns);
+	if (n == (ssize_t)bytes)
 		return true;
 	pass_over(load);
 	return false;

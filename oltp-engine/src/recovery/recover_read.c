@@ -73,7 +73,8 @@ static int make_room(struct recover_log *log, size_t bytes)
 static int load(struct recover_log *log, struct segment *segment, uint64_t offset, uint64_t bytes,
 		const uint8_t **ret_at)
 {
-	uint64_t left = segment->bytes - offset, size = bytes > segment->ahead ? bytes : segment->ahead;
+	uint64_t left = segment->bytes - offset;
+	uint64_t size = bytes > segment->ahead ? bytes : segment->ahead;
 	ssize_t n;
 	int rc;
 

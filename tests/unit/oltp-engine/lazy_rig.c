@@ -7,6 +7,8 @@
 
 #include "lazy_rig.h"
 
+const struct io_ops *lazy_rig_io = &fault_disk_ops;
+
 int lazy_rig_try_open(struct rig *rig, struct fault_disk *disk, uint64_t limit_bytes,
 		      bool with_disk)
 {
@@ -18,7 +20,7 @@ int lazy_rig_try_open(struct rig *rig, struct fault_disk *disk, uint64_t limit_b
 		.durability = OLTP_DURABILITY_COMMIT,
 		.log_dir = "/disk",
 		.log_segment_mib = 2,
-		.log_io = &fault_disk_ops,
+		.log_io = lazy_rig_io,
 		.log_io_ctx = disk,
 	};
 	int rc;

@@ -9,6 +9,9 @@
 #define LAZY_RIG_ROWS	(4 * RIG_PER_BLOCK)
 #define PLENTY		(64 * MIB)
 
+/* What stands between engine and disk; fault_disk_ops unless a test says otherwise. */
+extern const struct io_ops *lazy_rig_io;
+
 /*
  * The engine and its table, not recovered and without a worker. 0, or -errno: it is not open.
  * with_disk: records can be cold.

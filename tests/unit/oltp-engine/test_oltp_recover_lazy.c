@@ -14,8 +14,10 @@
 
 #include "lazy_rig.h"
 #include "oltp-engine/src/base/checksum.h"
+#include "oltp-engine/src/base/clock.h"
 #include "oltp-engine/src/cold/cold_checkpoint.h"
 #include "oltp-engine/src/recovery/checkpoint_file.h"
+#include "oltp-engine/src/recovery/lazy_load.h"
 
 #define ROWS		LAZY_RIG_ROWS
 #define PATIENCE_MS	60000u
@@ -142,6 +144,74 @@ static void test_the_rest_is_loaded(void **state)
 	recover(&rig, disk, PLENTY, 0);
 	assert_int_equal(rig_scan(&rig, ROWS, counters), 0);
 	restart(&rig, disk);
+	fault_disk_destroy(disk);
+}
+
+#define SLOW_NS		30000000ull
+#define BLOCK_BYTES_MIN	(128u << 10)	/* of a read: it is a block */
+
+/* Reads of blocks, by the thread that loads. */
+static struct slow {
+	_Atomic bool is_slow;		/* recovery is done */
+	_Atomic uint64_t n_others;	/* reads that ended */
+	uint32_t n;
+	struct {
+		uint64_t begin_ns, end_ns;
+		uint64_t n_others;	/* meanwhile */
+	} blocks[64];
+} slow;
+
+static ssize_t slow_pread(void *ctx, int fd, void *buffer, size_t size, uint64_t offset)
+{
+	uint64_t begin_ns = clock_now_ns(), n_others = slow.n_others;
+	ssize_t n;
+
+	if (size < BLOCK_BYTES_MIN || !slow.is_slow) {
+		n = fault_disk_ops.pread(ctx, fd, buffer, size, offset);
+		slow.n_others++;
+		return n;
+	}
+	clock_sleep(SLOW_NS);
+	n = fault_disk_ops.pread(ctx, fd, buffer, size, offset);
+	assert_true(slow.n < ARRAY_SIZE(slow.blocks));
+	slow.blocks[slow.n].begin_ns = begin_ns;
+	slow.blocks[slow.n].n_others = slow.n_others - n_others;
+	slow.blocks[slow.n++].end_ns = clock_now_ns();
+	return n;
+}
+
+/* While transactions read, a slow disk is theirs for a part of the time. */
+static void test_transactions_come_first(void **state)
+{
+	(void)state;
+	struct fault_disk *disk = filled_disk(19);
+	struct io_ops ops = fault_disk_ops;
+	uint32_t n_met = 0;
+	struct rig rig;
+
+	recover(&rig, disk, PLENTY, NO_LOAD);
+	restart(&rig, disk);
+	ops.pread = slow_pread;
+	lazy_rig_io = &ops;
+	recover(&rig, disk, PLENTY, FAST);
+	slow.is_slow = true;
+	for (uint64_t key = ROWS; key--;) {
+		if (key % 16 == 0)
+			rig_sleep_ms(1);
+		assert_int_equal(rig_read(&rig, key, 0), OLTP_OK);
+	}
+	wait_loaded(&rig);
+	restart(&rig, disk);
+	lazy_rig_io = &fault_disk_ops;
+	assert_true(slow.n > 4);
+	for (uint32_t i = 0; i + 1 < slow.n; i++) {
+		if (!slow.blocks[i].n_others)
+			continue;
+		assert_true(slow.blocks[i + 1].begin_ns - slow.blocks[i].end_ns >=
+			    SLOW_NS / LAZY_LOAD_TO_OTHERS);
+		n_met++;
+	}
+	assert_true(n_met > 2);
 	fault_disk_destroy(disk);
 }
 
@@ -565,6 +635,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows_are_read_when_used),
 		cmocka_unit_test(test_the_rest_is_loaded),
+		cmocka_unit_test(test_transactions_come_first),
 		cmocka_unit_test(test_puts_read_nothing),
 		cmocka_unit_test(test_updates_read_nothing),
 		cmocka_unit_test(test_checkpoint_meanwhile),
