@@ -59,11 +59,9 @@ void place_demand_peak(struct place *p, struct item *item)
 				total[r] += peak[r];
 		}
 		sum += most;
-#ifndef NO_LIKELY
 		for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++)
 			item->likely[r] += fmax(0, total[r] * p->traces->unit[r] / p->n_samples -
 						   p->vms[vm].load[r]);
-#endif
 	}
 	item->peak = sum;
 }

@@ -219,12 +219,13 @@ static inline double place_needed_of(const struct place_vm *vm, uint32_t resourc
 	return vm->use[resource] < vm->floor[resource] ? vm->floor[resource] : vm->use[resource];
 }
 
+/* Once a VM has a host, its load is known. */
 static inline double place_load_of(const struct place_config *config, const struct place_vm *vm,
-				   bool is_young, uint32_t resource)
+				   uint32_t resource)
 {
 	double load = place_needed_of(vm, resource);
 
-	if (config->reserve_new && is_young && load < vm->reserve[resource])
+	if (config->reserve_new && vm->host < 0 && load < vm->reserve[resource])
 		load = vm->reserve[resource];
 	return load;
 }

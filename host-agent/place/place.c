@@ -150,12 +150,9 @@ int place_reset(struct place *p)
 
 static void fill_vm(struct place *p, struct vm *vm, const struct place_vm *in)
 {
-	uint32_t day_seconds = 86400, step = p->traces ? p->traces->grid.step_seconds : 600;
-	bool is_young = in->age < day_seconds / step;
-
 	*vm = (struct vm){ .in = *in, .item = PLACE_NONE, .next_member = PLACE_NONE };
 	for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++) {
-		vm->load[r] = place_load_of(&p->config, in, is_young, r);
+		vm->load[r] = place_load_of(&p->config, in, r);
 		vm->needed[r] = place_needed_of(in, r);
 	}
 	vm->bucket = place_cost_bucket(&p->config.cost,

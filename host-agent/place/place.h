@@ -148,7 +148,7 @@ struct place_vm {
 	double use[PLACE_N_RESOURCES];	/* now */
 	double peak[PLACE_N_RESOURCES];	/* most that it used within the last day; 0: not known */
 	double most[PLACE_N_RESOURCES];	/* ... since it was created; 0: not known */
-	double reserve[PLACE_N_RESOURCES]; /* kept free for it while it is younger than a day */
+	double reserve[PLACE_N_RESOURCES]; /* while it is on no host, its load is at least this */
 	double floor[PLACE_N_RESOURCES]; /* always kept free for it: never oversold */
 	uint32_t affinity;		/* VMs of the same number, but 0, are on one host */
 	uint32_t anti_affinity;		/* VMs of the same number, but 0, share no host or domain */
@@ -195,7 +195,7 @@ struct place_config {
 	uint32_t samples;		/* 100; 1 to PLACE_SAMPLES_MAX */
 	bool look_ahead;		/* expected failovers count. False: the paper's PLB */
 	bool move_costs;		/* MC: moves are weighted. False: each counts 1 */
-	bool reserve_new;		/* ARU: reserves of VMs younger than a day count as load */
+	bool reserve_new;		/* ARU: reserves count. False: as if they were 0 */
 	double weight[PLACE_N_RESOURCES]; /* of its standard deviation; >= 0, not all 0 */
 	double future;			/* 1: an expected failover counts as much as a move now */
 	struct place_move_cost cost;
@@ -213,7 +213,7 @@ enum place_constraint {
 	PLACE_PINNED,			/* the VM may not move away from where it is */
 	PLACE_FLOOR,			/* floors add up to more than the capacity */
 	PLACE_CAPACITY,			/* use and floors add up to more than the capacity */
-	PLACE_RESERVE,			/* they do not, but with the reserves they do */
+	PLACE_RESERVE,			/* they do not, but with reserves they do */
 	PLACE_ANTI_AFFINITY,		/* a VM of its anti-affinity set is on the host */
 	PLACE_FAULT_DOMAIN,		/* ... in the fault domain */
 	PLACE_UPGRADE_DOMAIN,		/* ... in the upgrade domain */
@@ -286,7 +286,7 @@ void place_score(const struct place *place, struct place_score *ret);
 
 /* Share of the samples in which some resource of the host is exceeded; 0 without look-ahead. */
 double place_host_risk(const struct place *place, uint32_t host);
-/* Load that counts against its capacity now: use, floors and reserves. */
+/* Load of its VMs: use or floor, and for those that were given on no host, at least the reserve. */
 void place_host_load(const struct place *place, uint32_t host, double ret[PLACE_N_RESOURCES]);
 
 struct place_risk {

@@ -334,17 +334,6 @@ static void take_over(const struct sim_place_world *w, const struct place *place
 	}
 }
 
-/*
- * Only VMs of a host that is over its capacity may move, until what they use is within it: no VM
- * moves just to keep a reserve of its host free.
- */
-static void leave_if_over(const struct sim_place_world *w, struct place_vm *vm)
-{
-	vm->may_move = sim_place_is_over(w, (uint32_t)vm->host);
-	if (vm->may_move)
-		memset(vm->reserve, 0, sizeof(vm->reserve));
-}
-
 /* What is asked of a placer. */
 struct question {
 	enum sim_place_task task;
@@ -385,7 +374,8 @@ static int fill_and_decide(const struct sim_place_decider *d, struct question *q
 	for (uint32_t i = 0; i < w->num_vms; i++) {
 		fill_vm(d, w, &w->vms[i], &q->vms[i]);
 		if (q->task == SIM_PLACE_RESOLVE)
-			leave_if_over(w, &q->vms[i]);
+			/* Only VMs of a host that is over its capacity. */
+			q->vms[i].may_move = sim_place_is_over(w, (uint32_t)w->vms[i].host);
 	}
 	if (q->task == SIM_PLACE_RESOLVE && d->placer->search != SIM_PLACE_ANNEAL)
 		relieve(w, q->hosts, q->vms);

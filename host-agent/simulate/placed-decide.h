@@ -5,7 +5,7 @@
  * Those that search: a new VM goes to the host with the best score, and annealing finds what to
  * move away from hosts that are over their capacity; only VMs on these hosts may move then.  They
  * differ in whether expected failovers count (prv; plb: not), whether moves are weighted (mc), and
- * whether room is kept for new VMs to grow into (aru): "Flexible resource allocation for
+ * whether a new VM counts with what it may grow to (aru): "Flexible resource allocation for
  * relational database-as-a-service", figure 14.
  * The others place by first, best or worst fit.  From a host that is over its capacity they take
  * the VM that ends the violation with the least use of what is short (if none does, the one with

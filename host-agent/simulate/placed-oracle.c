@@ -32,11 +32,9 @@ static int fill_future(const struct sim_place_world *w, const struct sim_place_v
 	return 0;
 }
 
-static void hide_age(const struct sim_place_world *w, uint32_t i, struct place_vm *vm)
+/* To the placer each VM is new. */
+static void hide_age(uint32_t i, struct place_vm *vm)
 {
-	/* To a placer it is new, but a reserve is for those that are. */
-	if (sim_place_age(w, &w->vms[i]) >= SIM_PLACE_DAY)
-		memset(vm->reserve, 0, sizeof(vm->reserve));
 	memset(vm->peak, 0, sizeof(vm->peak));
 	memset(vm->most, 0, sizeof(vm->most));
 	vm->class = i / PLACE_N_ROLES;
@@ -69,7 +67,7 @@ int sim_place_oracle(const struct sim_place_world *w, uint32_t window, struct pl
 		rc = place_traces_create(&grid, count / PLACE_N_ROLES + 1, traces, count, ret,
 					 &problem);
 	for (uint32_t i = 0; rc == 0 && i < count; i++)
-		hide_age(w, i, &vms[i]);
+		hide_age(i, &vms[i]);
 	for (uint32_t i = 0; i < count; i++)
 		free((void *)traces[i].demand);
 	free(traces);

@@ -358,8 +358,8 @@ static void test_expected_failovers_of_pinned_vms(void **state)
 	place_traces_destroy(traces);
 }
 
-/* A reserve keeps room for a VM in its first day, and no longer. */
-static void test_reserves_of_young_vms(void **state)
+/* A reserve counts while a VM is placed; once it has a host, its use is known. */
+static void test_reserves_of_vms_without_a_host(void **state)
 {
 	struct place_config config = plain_config();
 	const struct place_host host = plain_host(1000, 1000, 1000);
@@ -368,20 +368,20 @@ static void test_reserves_of_young_vms(void **state)
 	double load[PLACE_N_RESOURCES];
 
 	(void)state;
-	vms[0].host = 0;
 	vms[0].reserve[PLACE_MEMORY] = 900;
 	for (int i = 0; i < 3; i++) {
 		struct place *p;
 		bool is_kept = i == 0;
 
-		vms[0].age = i == 1 ? RIG_DAY : RIG_DAY - 1;
+		vms[0].host = i == 1 ? 0 : -1;
 		config.reserve_new = i != 2;
 		p = create(&config, NULL, &host, 1, vms, 2);
-		place_host_load(p, 0, load);
-		assert_float_equal(load[PLACE_MEMORY], is_kept ? 900 : 100, 1e-9);
 		/* Rules that do not know of giving way say what is in the way. */
 		assert_int_equal(place_first_fit(p, &refusal), is_kept ? -EBUSY : 0);
+		place_host_load(p, 0, load);
+		assert_float_equal(load[PLACE_MEMORY], is_kept ? 900 : 300, 1e-9);
 		if (is_kept) {
+			assert_int_equal(refusal.vm, 1);
 			assert_int_equal(refusal.constraint, PLACE_RESERVE);
 			assert_int_equal(refusal.resource, PLACE_MEMORY);
 			assert_string_equal(place_constraint_name(PLACE_RESERVE), "reserve");
@@ -397,7 +397,7 @@ static int new_or_anneal(struct place *p, uint32_t vm, bool is_new, struct place
 	return is_new ? place_new(p, vm, refusal) : place_anneal(p, &limit, NULL, refusal);
 }
 
-/* Of a VM on another host, and its own: what fits without them is not refused. */
+/* Of a VM placed before, and its own: a VM that fits without them is not refused. */
 static void test_reserves_give_way(void **state)
 {
 	struct place_config config = plain_config();
@@ -408,18 +408,18 @@ static void test_reserves_give_way(void **state)
 	struct place_reason reasons[2];
 
 	(void)state;
-	for (uint32_t i = 0; i < 2; i++) {
-		vms[i].host = (int32_t)i;
-		vms[i].may_move = false;
-	}
+	vms[1].host = 1;
+	vms[1].may_move = false;
 	for (int i = 0; i < 4; i++) {
 		const bool is_new = i % 2, is_own = i / 2;
 		struct place_score score;
 		struct place *p;
 
+		vms[0].host = is_own ? 0 : -1;
 		vms[0].reserve[PLACE_MEMORY] = is_own ? 0 : 900;
 		vms[2].reserve[PLACE_MEMORY] = is_own ? 950 : 0;
 		p = create(&config, NULL, hosts, 2, vms, 3);
+		assert_int_equal(place_put(p, 0, 0), 0);
 		assert_int_equal(new_or_anneal(p, 2, is_new, &refusal), 0);
 		assert_int_equal(place_host_of(p, 2), 0);
 		/* It is said, and nobody has to leave for it. */
@@ -454,13 +454,13 @@ static void test_reserves_are_kept_where_they_can_be(void **state)
 	struct place_refusal refusal;
 
 	(void)state;
-	vms[0].host = 0;
 	vms[1].host = 1;
 	for (int i = 0; i < 2; i++) {
 		struct place *p;
 
 		vms[0].reserve[PLACE_MEMORY] = i ? 900 : 0;
 		p = create(&config, NULL, hosts, 2, vms, 3);
+		assert_int_equal(place_put(p, 0, 0), 0);
 		assert_int_equal(place_new(p, 2, &refusal), 0);
 		assert_int_equal(place_host_of(p, 2), i);
 		place_destroy(p);
@@ -687,7 +687,7 @@ int main(void)
 		cmocka_unit_test(test_move_costs_spare_active_vms),
 		cmocka_unit_test(test_relief_is_the_best_move),
 		cmocka_unit_test(test_expected_failovers_of_pinned_vms),
-		cmocka_unit_test(test_reserves_of_young_vms),
+		cmocka_unit_test(test_reserves_of_vms_without_a_host),
 		cmocka_unit_test(test_reserves_give_way),
 		cmocka_unit_test(test_reserves_are_kept_where_they_can_be),
 		cmocka_unit_test(test_the_constraint_is_named),
