@@ -31,7 +31,7 @@ def _legend():
 
 
 def by_ratio(curves):
-    panels = [chart.Panel(f"{name} in two weeks", 200, [
+    panels = [chart.Panel(f"{name} in a week", 200, [
         chart.Line([(x, y) for x, y in curves[placer][name]], colour, dash, width=2.6)
         for placer, colour, dash in LOOKS]) for name in ("violations", "failovers")]
     return chart.draw(panels, [], RATIOS[0], RATIOS[-1], legend=_legend(),

@@ -6,7 +6,7 @@ from harness.report.wording import check, row, value
 from ..scenario import Words
 from .plan import PAIRS_ARU
 
-LEAD = ("Forty simulated hosts for two weeks, computed on {host}: databases arrive and grow, and "
+LEAD = ("Forty simulated hosts for a week, computed on {host}: databases arrive and grow, and "
         "VMs are moved from hosts that run short. A placer that estimates the probability of "
         "violations from the demand of earlier VMs (prv), weighs moves by what they disturb (mc) "
         "and keeps room for new VMs (aru) against the same without look-ahead (plb). "
