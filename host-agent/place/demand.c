@@ -44,7 +44,8 @@ void place_demand_peak(struct place *p, struct item *item)
 {
 	place_vec sum = { 0 };
 
-	memcpy(item->likely, item->load, sizeof(item->likely));
+	/* A reserve is a high percentile: beside the means of other VMs it is not comparable. */
+	memcpy(item->likely, p->n_samples ? item->needed : item->load, sizeof(item->likely));
 	for (uint32_t vm = item->first; p->n_samples && vm != PLACE_NONE;
 	     vm = p->vms[vm].next_member) {
 		const uint32_t *starts = starts_of(p, vm);
@@ -61,7 +62,7 @@ void place_demand_peak(struct place *p, struct item *item)
 		sum += most;
 		for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++)
 			item->likely[r] += fmax(0, total[r] * p->traces->unit[r] / p->n_samples -
-						   p->vms[vm].load[r]);
+						   p->vms[vm].needed[r]);
 	}
 	item->peak = sum;
 }

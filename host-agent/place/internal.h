@@ -115,7 +115,7 @@ struct item {
 	int32_t pinned;			/* host that it may not leave, -1: none */
 	uint32_t pos;			/* in the list of its host */
 	uint32_t moved_pos;		/* in place.moved, PLACE_NONE while no member is moved */
-	/* needed: load without reserves; likely: load, or what it is expected to want if more */
+	/* needed: load without reserves; likely: place_demand_peak() */
 	double load[PLACE_N_RESOURCES], needed[PLACE_N_RESOURCES], floor[PLACE_N_RESOURCES];
 	double likely[PLACE_N_RESOURCES];
 	uint32_t n_bucket[PLACE_N_COSTS]; /* members of each move cost */
@@ -168,7 +168,10 @@ struct place {
 
 /* Draws the samples of a VM.  -ENOMEM. */
 int place_demand_draw(struct place *p, uint32_t vm);
-/* Highest demand of an item and the load that is likely, from those of its members. */
+/*
+ * Highest demand of an item, and the load that is likely: without look-ahead the load, with it for
+ * each member the mean over samples of the most that it wants, or what is needed if that is more.
+ */
 void place_demand_peak(struct place *p, struct item *item);
 /* Adds (sign 1) or removes (-1) the demand of a VM. */
 void place_demand_add(struct place *p, struct host *host, uint32_t vm, int32_t sign);

@@ -178,3 +178,23 @@ struct place_vm plain_vm(uint64_t id, double cpu, double memory, double disk)
 				  .host = -1,
 				  .may_move = true };
 }
+
+struct place_config plain_config(void)
+{
+	struct place_config config = place_config_default();
+
+	config.look_ahead = false;
+	return config;
+}
+
+struct place *plain_create(const struct place_config *config, const struct place_traces *traces,
+			   const struct place_host *hosts, uint32_t n_hosts,
+			   const struct place_vm *vms, uint32_t n_vms)
+{
+	struct place_problem problem;
+	struct place *p;
+
+	if (place_create(config, traces, hosts, n_hosts, vms, n_vms, &p, &problem))
+		abort();
+	return p;
+}

@@ -49,6 +49,11 @@ struct place_traces *hand_traces(struct hand *hand, uint32_t n_classes);
 struct place_host plain_host(double cpu, double memory, double disk);
 /* A VM of class 0 on no host that uses so much. */
 struct place_vm plain_vm(uint64_t id, double cpu, double memory, double disk);
+/* Without look-ahead, so that there is no need of traces. */
+struct place_config plain_config(void);
+struct place *plain_create(const struct place_config *config, const struct place_traces *traces,
+			   const struct place_host *hosts, uint32_t n_hosts,
+			   const struct place_vm *vms, uint32_t n_vms);
 
 struct place *rig_place(const struct rig *rig);
 

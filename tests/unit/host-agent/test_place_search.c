@@ -15,26 +15,6 @@
 #include "tests/unit/host-agent/place_rig.h"
 #include "util/random.h"
 
-static struct place *create(const struct place_config *config, const struct place_traces *traces,
-			    const struct place_host *hosts, uint32_t n_hosts,
-			    const struct place_vm *vms, uint32_t n_vms)
-{
-	struct place_problem problem;
-	struct place *p;
-
-	assert_int_equal(place_create(config, traces, hosts, n_hosts, vms, n_vms, &p, &problem), 0);
-	return p;
-}
-
-/* Without look-ahead, so that there is no need of traces. */
-static struct place_config plain_config(void)
-{
-	struct place_config config = place_config_default();
-
-	config.look_ahead = false;
-	return config;
-}
-
 static void assert_keeps_all(const struct place *p)
 {
 	for (uint32_t i = 0; i < p->n_items; i++) {
@@ -231,7 +211,7 @@ static void test_rules_of_the_baselines(void **state)
 	(void)state;
 	vms[0].host = 0;
 	vms[1].host = 1;
-	p = create(&config, NULL, hosts, 3, vms, 3);
+	p = plain_create(&config, NULL, hosts, 3, vms, 3);
 	assert_int_equal(place_first_fit(p, &refusal), 0);
 	assert_int_equal(place_host_of(p, 2), 0);
 	place_reset(p);
@@ -265,7 +245,7 @@ static void test_move_costs_spare_active_vms(void **state)
 		struct place_score score;
 
 		config.move_costs = is_weighted;
-		p = create(&config, NULL, hosts, 2, vms, 3);
+		p = plain_create(&config, NULL, hosts, 2, vms, 3);
 		place_score(p, &score);
 		assert_float_equal(score.excess, 0.2, 1e-9);
 		assert_int_equal(place_anneal(p, &limit, NULL, &refusal), 0);
@@ -285,7 +265,7 @@ static void test_move_costs_spare_active_vms(void **state)
 
 		vms[1].is_active = !is_pinned;
 		vms[1].may_move = !is_pinned;
-		p = create(&config, NULL, hosts, 2, vms, 3);
+		p = plain_create(&config, NULL, hosts, 2, vms, 3);
 		assert_int_equal(place_anneal(p, &limit, NULL, &refusal), 0);
 		place_score(p, &score);
 		assert_true(score.n_moves == 1 && score.moves == config.cost.weight[2]);
@@ -319,7 +299,7 @@ static void test_relief_is_the_best_move(void **state)
 	for (uint64_t seed = 1; seed <= 20; seed++) {
 		const struct place_limit limit = { .seed = seed, .steps = 1 };
 		struct place_refusal refusal;
-		struct place *p = create(&config, NULL, hosts, 4, vms, 7);
+		struct place *p = plain_create(&config, NULL, hosts, 4, vms, 7);
 
 		assert_int_equal(place_anneal(p, &limit, NULL, &refusal), 0);
 		for (uint32_t vm = 0; vm < 7; vm++)
@@ -349,122 +329,13 @@ static void test_expected_failovers_of_pinned_vms(void **state)
 		struct place *p;
 
 		vm.may_move = may_move;
-		p = create(&config, traces, &host, 1, &vm, 1);
+		p = plain_create(&config, traces, &host, 1, &vm, 1);
 		place_score(p, &score);
 		assert_float_equal(score.violations, 1, 1e-9);
 		assert_float_equal(score.expected, config.cost.weight[PLACE_COST_LOW], 1e-9);
 		place_destroy(p);
 	}
 	place_traces_destroy(traces);
-}
-
-/* A reserve counts while a VM is placed; once it has a host, its use is known. */
-static void test_reserves_of_vms_without_a_host(void **state)
-{
-	struct place_config config = plain_config();
-	const struct place_host host = plain_host(1000, 1000, 1000);
-	struct place_vm vms[] = { plain_vm(0, 1, 100, 0), plain_vm(1, 1, 200, 0) };
-	struct place_refusal refusal;
-	double load[PLACE_N_RESOURCES];
-
-	(void)state;
-	vms[0].reserve[PLACE_MEMORY] = 900;
-	for (int i = 0; i < 3; i++) {
-		struct place *p;
-		bool is_kept = i == 0;
-
-		vms[0].host = i == 1 ? 0 : -1;
-		config.reserve_new = i != 2;
-		p = create(&config, NULL, &host, 1, vms, 2);
-		/* Rules that do not know of giving way say what is in the way. */
-		assert_int_equal(place_first_fit(p, &refusal), is_kept ? -EBUSY : 0);
-		place_host_load(p, 0, load);
-		assert_float_equal(load[PLACE_MEMORY], is_kept ? 900 : 300, 1e-9);
-		if (is_kept) {
-			assert_int_equal(refusal.vm, 1);
-			assert_int_equal(refusal.constraint, PLACE_RESERVE);
-			assert_int_equal(refusal.resource, PLACE_MEMORY);
-			assert_string_equal(place_constraint_name(PLACE_RESERVE), "reserve");
-		}
-		place_destroy(p);
-	}
-}
-
-static int new_or_anneal(struct place *p, uint32_t vm, bool is_new, struct place_refusal *refusal)
-{
-	const struct place_limit limit = { .seed = 1, .steps = 200 };
-
-	return is_new ? place_new(p, vm, refusal) : place_anneal(p, &limit, NULL, refusal);
-}
-
-/* Of a VM placed before, and its own: a VM that fits without them is not refused. */
-static void test_reserves_give_way(void **state)
-{
-	struct place_config config = plain_config();
-	struct place_host hosts[] = { plain_host(1000, 1000, 1000), plain_host(1000, 1000, 1000) };
-	struct place_vm vms[] = { plain_vm(0, 1, 100, 0), plain_vm(1, 1, 950, 0),
-				  plain_vm(2, 1, 200, 0) };
-	struct place_refusal refusal;
-	struct place_reason reasons[2];
-
-	(void)state;
-	vms[1].host = 1;
-	vms[1].may_move = false;
-	for (int i = 0; i < 4; i++) {
-		const bool is_new = i % 2, is_own = i / 2;
-		struct place_score score;
-		struct place *p;
-
-		vms[0].host = is_own ? 0 : -1;
-		vms[0].reserve[PLACE_MEMORY] = is_own ? 0 : 900;
-		vms[2].reserve[PLACE_MEMORY] = is_own ? 950 : 0;
-		p = create(&config, NULL, hosts, 2, vms, 3);
-		assert_int_equal(place_put(p, 0, 0), 0);
-		assert_int_equal(new_or_anneal(p, 2, is_new, &refusal), 0);
-		assert_int_equal(place_host_of(p, 2), 0);
-		/* It is said, and nobody has to leave for it. */
-		assert_int_equal(place_explain(p, 2, reasons), 0);
-		assert_true(reasons[0].is_chosen);
-		assert_int_equal(reasons[0].constraints, 1u << PLACE_RESERVE);
-		assert_true(reasons[1].constraints & (1u << PLACE_CAPACITY));
-		place_score(p, &score);
-		assert_float_equal(score.excess, 0, 1e-9);
-		place_destroy(p);
-	}
-	/* What does not fit is refused, and not because of a reserve. */
-	for (int i = 0; i < 2; i++) {
-		struct place *p;
-
-		vms[2].use[PLACE_MEMORY] = 901;
-		p = create(&config, NULL, hosts, 2, vms, 3);
-		assert_int_equal(new_or_anneal(p, 2, i, &refusal), -EBUSY);
-		assert_int_equal(refusal.constraint, PLACE_CAPACITY);
-		assert_int_equal(refusal.hosts[PLACE_RESERVE], 0);
-		place_destroy(p);
-	}
-}
-
-/* A host that has room for the reserve comes before one that is better but for it. */
-static void test_reserves_are_kept_where_they_can_be(void **state)
-{
-	struct place_config config = plain_config();
-	struct place_host hosts[] = { plain_host(1000, 1000, 1000), plain_host(1000, 1000, 1000) };
-	struct place_vm vms[] = { plain_vm(0, 100, 100, 0), plain_vm(1, 500, 500, 0),
-				  plain_vm(2, 1, 200, 0) };
-	struct place_refusal refusal;
-
-	(void)state;
-	vms[1].host = 1;
-	for (int i = 0; i < 2; i++) {
-		struct place *p;
-
-		vms[0].reserve[PLACE_MEMORY] = i ? 900 : 0;
-		p = create(&config, NULL, hosts, 2, vms, 3);
-		assert_int_equal(place_put(p, 0, 0), 0);
-		assert_int_equal(place_new(p, 2, &refusal), 0);
-		assert_int_equal(place_host_of(p, 2), i);
-		place_destroy(p);
-	}
 }
 
 /* ---- what makes a placement impossible ---- */
@@ -533,7 +404,7 @@ static void test_the_constraint_is_named(void **state)
 			struct place_refusal refusal = { 0 };
 			int rc;
 
-			p = create(&config, NULL, r.hosts, 3, r.vms, 3);
+			p = plain_create(&config, NULL, r.hosts, 3, r.vms, 3);
 			/* They may not make room, either. */
 			p->items[0].pinned = 0;
 			p->items[1].pinned = 1;
@@ -567,21 +438,21 @@ static void test_what_rules_out_most_is_to_blame(void **state)
 
 	(void)state;
 	fill_refused(&r, PLACE_HOST_CLOSED);
-	p = create(&config, NULL, r.hosts, 3, r.vms, 3);
+	p = plain_create(&config, NULL, r.hosts, 3, r.vms, 3);
 	assert_int_equal(place_new(p, 2, &refusal), -EBUSY);
 	assert_int_equal(refusal.constraint, PLACE_ANTI_AFFINITY);
 	assert_string_equal(place_constraint_name(refusal.constraint), "anti-affinity");
 	place_destroy(p);
 	/* Without the set the open hosts can take it. */
 	r.vms[2].anti_affinity = 0;
-	p = create(&config, NULL, r.hosts, 3, r.vms, 3);
+	p = plain_create(&config, NULL, r.hosts, 3, r.vms, 3);
 	assert_int_equal(place_new(p, 2, &refusal), 0);
 	assert_true(place_host_of(p, 2) < 2);
 	place_destroy(p);
 	/* Nothing but closed hosts. */
 	r.hosts[0].state = PLACE_HOST_DRAINING;
 	r.hosts[1].state = PLACE_HOST_SILENT;
-	p = create(&config, NULL, r.hosts, 3, r.vms, 3);
+	p = plain_create(&config, NULL, r.hosts, 3, r.vms, 3);
 	assert_int_equal(place_new(p, 2, &refusal), -EBUSY);
 	assert_int_equal(refusal.constraint, PLACE_HOST_CLOSED);
 	assert_int_equal(refusal.hosts[PLACE_HOST_CLOSED], 3);
@@ -687,9 +558,6 @@ int main(void)
 		cmocka_unit_test(test_move_costs_spare_active_vms),
 		cmocka_unit_test(test_relief_is_the_best_move),
 		cmocka_unit_test(test_expected_failovers_of_pinned_vms),
-		cmocka_unit_test(test_reserves_of_vms_without_a_host),
-		cmocka_unit_test(test_reserves_give_way),
-		cmocka_unit_test(test_reserves_are_kept_where_they_can_be),
 		cmocka_unit_test(test_the_constraint_is_named),
 		cmocka_unit_test(test_what_rules_out_most_is_to_blame),
 		cmocka_unit_test(test_sets_are_kept),
