@@ -47,11 +47,16 @@ def words(folder, summary):
 
 
 def _saw(summary):
-    words = catalogue.of(summary).words
+    scenario = catalogue.of(summary)
+    words = scenario.words
     if summary["ablate"]:
         return words.saw_ablated(summary)
     if summary["verdict"] == "fail":
         bad = sum(not c["ok"] for c in summary["checks"])
-        return [f"This run did not show what it must: {bad} of {len(summary['checks'])} checks "
-                "failed, named above.", wording.outcome(summary).capitalize()]
+        lines = [f"This run did not show what it must: {bad} of {len(summary['checks'])} checks "
+                 "failed, named above."]
+        # A simulation has no transactions.
+        if scenario.has_vms or summary["failed_transactions"] is not None:
+            lines.append(wording.outcome(summary).capitalize())
+        return lines
     return words.saw(summary)

@@ -7,7 +7,7 @@ from harness.stage.plan import Plan
 
 from ..scenario import Option, number
 
-RATIOS = (1.4, 1.8, 2.2)
+RATIOS = (1.4, 1.6, 1.8, 2.0, 2.2)
 ONE_RATIO = 1.8         # of figures 13 and 14
 SEEDS = 3
 WEEKS = 1               # in the second week 2.2 is too much for any placer
