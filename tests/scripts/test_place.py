@@ -52,7 +52,7 @@ class Place(unittest.TestCase):
         self.assertAlmostEqual(summary["disruption_less_pct"]["two"]["prv+aru"], 40.0)
         self.assertEqual(summary["disruption_less_pct"]["one"].keys(),
                          {"plb", "plb+aru", "prv", "prv+aru"})
-        self.assertAlmostEqual(summary["times_fewer_than_plb"]["two"]["failovers"], 2.0)
+        self.assertAlmostEqual(summary["times_fewer_alone"]["two"]["failovers"], 2.0)
         self.assertEqual(summary["new_failovers"]["prv"], 60)
         page = outcome.render(made(), [], [], summary)
         for words in ("figure 12", "figure 13", "figure 14", "3 seeds", "6 values", "2 rows"):
