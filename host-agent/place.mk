@@ -3,5 +3,5 @@
 # Placement of VMs on hosts: pure, used by the simulator, by ebbctl place and by ebb-placed.
 $(eval $(call lib,ebb-place,$(wildcard host-agent/place/*.c),))
 
-$(foreach t,cost create demand reserve search,$(eval $(call unit_test_single,test_place_$(t), \
+$(foreach t,cost create demand reserve rules search,$(eval $(call unit_test_single,test_place_$(t), \
 	$(addprefix $(EBB_TEST)/,test_place_$(t).c place_rig.c),ebb-place,,)))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The constraints that keep a VM off a host. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "place/internal.h"
@@ -50,6 +51,46 @@ static bool is_same_domain(int32_t a, int32_t b)
 	return a >= 0 && a == b;
 }
 
+/* A VM that must not be with another one within `scopes` would be on `to`, that one is elsewhere. */
+static uint32_t check_scopes(const struct place *p, uint32_t there, uint32_t to, uint32_t scopes)
+{
+	const struct place_host *a = &p->hosts[there].in, *b = &p->hosts[to].in;
+	uint32_t found = 0;
+
+	if (there == to && scopes & PLACE_WITHIN_HOST)
+		found |= BIT(PLACE_ANTI_AFFINITY);
+	if (scopes & PLACE_WITHIN_FAULT_DOMAIN &&
+	    (is_same_domain(a->fault_domain, b->fault_domain) ||
+	     (there == to && !found)))
+		found |= BIT(PLACE_FAULT_DOMAIN);
+	if (scopes & PLACE_WITHIN_UPGRADE_DOMAIN &&
+	    (is_same_domain(a->upgrade_domain, b->upgrade_domain) ||
+	     (there == to && !found)))
+		found |= BIT(PLACE_UPGRADE_DOMAIN);
+	return found;
+}
+
+/* The rules of place_part() and place_ban(). */
+static uint32_t check_rules(const struct place *p, const struct item *item, uint32_t vm,
+			    uint32_t to, const struct item *without)
+{
+	const struct rule *rule;
+	uint32_t found = 0, i;
+
+	for (i = p->vms[vm].first_banned; i != PLACE_NONE; i = p->rules[i].next)
+		if (p->rules[i].other == to)
+			found |= BIT(PLACE_BANNED);
+	for (i = p->vms[vm].first_parted; i != PLACE_NONE; i = rule->next) {
+		const struct item *its;
+
+		rule = &p->rules[i];
+		its = &p->items[p->vms[rule->other].item];
+		if (its->host >= 0 && its != without && its != item)
+			found |= check_scopes(p, (uint32_t)its->host, to, rule->scopes);
+	}
+	return found;
+}
+
 /* Where the others of the anti-affinity sets of the members are. */
 static uint32_t check_sets(const struct place *p, const struct item *item, uint32_t to,
 			   const struct item *without)
@@ -59,18 +100,11 @@ static uint32_t check_sets(const struct place *p, const struct item *item, uint3
 	for (vm = item->first; vm != PLACE_NONE; vm = p->vms[vm].next_member) {
 		for (other = p->vms[vm].next_anti; other != vm; other = p->vms[other].next_anti) {
 			const struct item *its = &p->items[p->vms[other].item];
-			const struct host *host;
 
-			if (its->host < 0 || its == without)
-				continue;
-			host = &p->hosts[its->host];
-			if ((uint32_t)its->host == to)
-				found |= BIT(PLACE_ANTI_AFFINITY);
-			if (is_same_domain(host->in.fault_domain, p->hosts[to].in.fault_domain))
-				found |= BIT(PLACE_FAULT_DOMAIN);
-			if (is_same_domain(host->in.upgrade_domain, p->hosts[to].in.upgrade_domain))
-				found |= BIT(PLACE_UPGRADE_DOMAIN);
+			if (its->host >= 0 && its != without)
+				found |= check_scopes(p, (uint32_t)its->host, to, PLACE_ALL_SCOPES);
 		}
+		found |= check_rules(p, item, vm, to, without);
 	}
 	return found;
 }
@@ -93,6 +127,40 @@ uint32_t place_check(const struct place *p, const struct item *item, uint32_t to
 	if (item->pinned >= 0 && item->pinned != (int32_t)to)
 		found |= BIT(PLACE_PINNED);
 	return found | check_sets(p, item, to, without);
+}
+
+static int add_rule(struct place *p, uint32_t other, uint32_t scopes, uint32_t *first)
+{
+	if (p->n_rules == p->max_rules) {
+		const uint32_t max = 2 * p->max_rules + 16;
+		struct rule *rules = reallocarray(p->rules, max, sizeof(*rules));
+
+		if (!rules)
+			return -ENOMEM;
+		p->rules = rules;
+		p->max_rules = max;
+	}
+	p->rules[p->n_rules] = (struct rule){ .other = other, .scopes = scopes, .next = *first };
+	*first = p->n_rules++;
+	return 0;
+}
+
+int place_part(struct place *p, uint32_t a, uint32_t b, uint32_t scopes)
+{
+	int rc;
+
+	if (a >= p->n_vms || b >= p->n_vms || !scopes || scopes & ~PLACE_ALL_SCOPES ||
+	    p->vms[a].item == p->vms[b].item)
+		return -EINVAL;
+	rc = add_rule(p, b, scopes, &p->vms[a].first_parted);
+	return rc ? rc : add_rule(p, a, scopes, &p->vms[b].first_parted);
+}
+
+int place_ban(struct place *p, uint32_t vm, uint32_t host)
+{
+	if (vm >= p->n_vms || host >= p->n_hosts)
+		return -EINVAL;
+	return add_rule(p, host, 0, &p->vms[vm].first_banned);
 }
 
 void place_refuse(const struct place *p, uint32_t vm, struct place_refusal *ret)

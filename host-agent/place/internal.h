@@ -103,6 +103,7 @@ struct vm {
 	uint32_t item;
 	uint32_t next_member;		/* of its item, or PLACE_NONE */
 	uint32_t next_anti;		/* ring of its anti-affinity set; itself if alone */
+	uint32_t first_parted, first_banned; /* in place.rules, or PLACE_NONE */
 	double load[PLACE_N_RESOURCES], needed[PLACE_N_RESOURCES];
 	enum place_cost bucket;
 	double weight;			/* of moving it */
@@ -120,6 +121,12 @@ struct item {
 	double likely[PLACE_N_RESOURCES];
 	uint32_t n_bucket[PLACE_N_COSTS]; /* members of each move cost */
 	place_vec peak;			/* of its demand over samples and slots */
+};
+
+/* Of one VM: another VM that it must not be with, or a host that it must not be on. */
+struct rule {
+	uint32_t other, scopes;
+	uint32_t next;			/* of the VM, or PLACE_NONE */
 };
 
 /* The part of one host in the score. */
@@ -160,6 +167,8 @@ struct place {
 	struct item *items;
 	uint32_t *starts;		/* [max][n_samples]: window of each sample of each VM */
 	uint32_t *moved, n_moved;	/* items that are not where they were */
+	struct rule *rules;
+	uint32_t n_rules, max_rules;
 	struct totals totals;
 	place_vec *rows;		/* [3][n_slots]: two to add up items in, one of zeros */
 };
@@ -180,6 +189,9 @@ uint32_t place_demand_count(struct place *p, const struct host *host, const stru
 			    const struct item *plus);
 
 /* ---- check.c: constraints ---- */
+
+#define PLACE_ALL_SCOPES	(PLACE_WITHIN_HOST | PLACE_WITHIN_FAULT_DOMAIN | \
+				 PLACE_WITHIN_UPGRADE_DOMAIN)
 
 /*
  * Bits of the constraints that keep the item off the host when `without`, unless NULL, has left

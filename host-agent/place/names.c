@@ -29,6 +29,7 @@ static const char *const constraint_names[PLACE_N_CONSTRAINTS] = {
 	[PLACE_HOST_CLOSED] = "host takes no VM",
 	[PLACE_HOST_FULL] = "number of VMs of a host",
 	[PLACE_PINNED] = "VM may not move",
+	[PLACE_BANNED] = "location",
 	[PLACE_FLOOR] = "floors",
 	[PLACE_CAPACITY] = "capacity",
 	[PLACE_RESERVE] = "reserve",

@@ -150,7 +150,8 @@ int place_reset(struct place *p)
 
 static void fill_vm(struct place *p, struct vm *vm, const struct place_vm *in)
 {
-	*vm = (struct vm){ .in = *in, .item = PLACE_NONE, .next_member = PLACE_NONE };
+	*vm = (struct vm){ .in = *in, .item = PLACE_NONE, .next_member = PLACE_NONE,
+			   .first_parted = PLACE_NONE, .first_banned = PLACE_NONE };
 	for (uint32_t r = 0; r < PLACE_N_RESOURCES; r++) {
 		vm->load[r] = place_load_of(&p->config, in, r);
 		vm->needed[r] = place_needed_of(in, r);
@@ -434,6 +435,7 @@ void place_destroy(struct place *p)
 	free(p->items);
 	free(p->moved);
 	free(p->starts);
+	free(p->rules);
 	free(p);
 }
 

@@ -211,10 +211,12 @@ enum place_constraint {
 	PLACE_HOST_CLOSED,		/* its state is not PLACE_HOST_OPEN */
 	PLACE_HOST_FULL,		/* PLACE_VMS_PER_HOST_MAX */
 	PLACE_PINNED,			/* the VM may not move away from where it is */
+	PLACE_BANNED,			/* place_ban() */
 	PLACE_FLOOR,			/* floors add up to more than the capacity */
 	PLACE_CAPACITY,			/* use and floors add up to more than the capacity */
 	PLACE_RESERVE,			/* they do not, but with reserves they do */
-	PLACE_ANTI_AFFINITY,		/* a VM of its anti-affinity set is on the host */
+	PLACE_ANTI_AFFINITY,		/* a VM of its anti-affinity set is on the host, or one
+					 * that it was parted from */
 	PLACE_FAULT_DOMAIN,		/* ... in the fault domain */
 	PLACE_UPGRADE_DOMAIN,		/* ... in the upgrade domain */
 	PLACE_N_CONSTRAINTS,
@@ -255,6 +257,21 @@ void place_destroy(struct place *place);
  */
 int place_add(struct place *place, const struct place_vm *vm, uint32_t *ret_index,
 	      struct place_problem *ret_problem, struct place_refusal *ret_refusal);
+
+/* Within which two VMs may not be together; bits. */
+enum place_scope {
+	PLACE_WITHIN_HOST = 1,
+	PLACE_WITHIN_FAULT_DOMAIN = 2,	/* without domain the host counts as one */
+	PLACE_WITHIN_UPGRADE_DOMAIN = 4,
+};
+
+/*
+ * Rules about single VMs, for those that form no sets.  place_part(): a and b must not be together
+ * within `scopes`; -EINVAL also for VMs of one affinity set.  place_ban(): the VM must not be on the
+ * host.  VMs that break a rule already stay where they are until they are put elsewhere.
+ */
+int place_part(struct place *place, uint32_t a, uint32_t b, uint32_t scopes);
+int place_ban(struct place *place, uint32_t vm, uint32_t host);
 
 uint32_t place_n_hosts(const struct place *place);
 uint32_t place_n_vms(const struct place *place);
