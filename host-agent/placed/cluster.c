@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "placed/cluster.h"
+#include <strings.h>
+#include "placed/rules.h"
 #include "util/text.h"
 
 bool placed_name_ok(const char *name)
@@ -307,6 +308,26 @@ static int read_resource(struct placed_cluster *c, const char *name, const json_
 	return 0;
 }
 
+/* As Pacemaker compares them: upper and lower case are one, and so are those that have none. */
+static bool is_same_domain(const json_t *hosts, const char *a, const char *b, int domain)
+{
+	const json_t *of_a = json_object_get(json_object_get(hosts, a), "domains");
+	const json_t *of_b = json_object_get(json_object_get(hosts, b), "domains");
+	const char *its = json_string_value(json_object_get(of_a, placed_domains[domain]));
+	const char *other = json_string_value(json_object_get(of_b, placed_domains[domain]));
+
+	return its && other ? strcasecmp(its, other) == 0 : its == other;
+}
+
+static void read_domains(struct placed_cluster *c, const json_t *hosts)
+{
+	for (int d = 0; d < PLACED_N_DOMAINS; d++)
+		for (int h = 0, i = 0; h < c->num_hosts; c->hosts[h++].domains[d] = i)
+			for (i = 0; i < h; i++)
+				if (is_same_domain(hosts, c->hosts[h].name, c->hosts[i].name, d))
+					break;
+}
+
 /* Hosts in the order of their names, so that indexes are the same on all hosts. */
 static int add_hosts(struct placed_cluster *c, const json_t *hosts)
 {
@@ -341,6 +362,7 @@ int placed_cluster_read(const json_t *from, struct placed_cluster *ret, struct e
 	json_t *resources = json_object_get(from, "resources");
 	struct placed_cluster c = { .complaints = json_array() };
 	const char *name;
+	char complaint[256] = "";
 	json_t *value;
 	int rc;
 
@@ -351,6 +373,7 @@ int placed_cluster_read(const json_t *from, struct placed_cluster *ret, struct e
 	c.is_quorum_known = json_is_boolean(json_object_get(from, "quorum"));
 	c.has_quorum = json_is_true(json_object_get(from, "quorum"));
 	rc = add_hosts(&c, hosts);
+	read_domains(&c, hosts);
 	for (int h = 0; rc == 0 && h < c.num_hosts; h++)
 		/* A host that is away may have left facts behind; nothing of it runs any more. */
 		if (c.hosts[h].is_online)
@@ -363,10 +386,15 @@ int placed_cluster_read(const json_t *from, struct placed_cluster *ret, struct e
 	for (int h = 0; rc == 0 && h < c.num_hosts; h++)
 		read_scores(&c, h, json_object_get(json_object_get(hosts, c.hosts[h].name),
 						   "scores"));
+	if (rc == 0)
+		rc = placed_rules_read(&c, json_object_get(from, "rules"), complaint,
+				       sizeof(complaint));
+	if (*complaint)
+		complain(&c, "%s", complaint);
 	if (rc < 0) {
 		placed_cluster_finish(&c);
-		return ebb_err_set(err, rc, "more than %d hosts or %d VMs", PLACED_MAX_HOSTS,
-				   PLACED_MAX_VMS);
+		return ebb_err_set(err, rc, "more than %d hosts, %d VMs or %d constraints",
+				   PLACED_MAX_HOSTS, PLACED_MAX_VMS, PLACED_MAX_RULES);
 	}
 	*ret = c;
 	return 0;
@@ -375,6 +403,7 @@ int placed_cluster_read(const json_t *from, struct placed_cluster *ret, struct e
 void placed_cluster_finish(struct placed_cluster *c)
 {
 	free(c->vms);
+	free(c->rules);
 	json_decref(c->complaints);
 	*c = (struct placed_cluster){ 0 };
 }

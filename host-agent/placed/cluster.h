@@ -19,9 +19,10 @@
  * "ebb-placed --dump"):
  *
  *   {"quorum":true,"hosts":{"h1":{"online":true,"facts":{...},"scores":{"db1":1000},
- *    "utilization":{"ebb-cpu":4000,"ebb-memory":2048}}},
+ *    "utilization":{"ebb-cpu":4000,"ebb-memory":2048},"domains":{"ebb-fault-domain":"rack1"}}},
  *    "resources":{"db1":{"host":"h1","settled":true,"busy":false,"class":"oltp","stickiness":50,
- *    "rule":true,"migrates":true,"utilization":{"ebb-cpu":1000,"ebb-memory":256}}}}
+ *    "rule":true,"migrates":true,"utilization":{"ebb-cpu":1000,"ebb-memory":256}}},
+ *    "rules":[...]}	(rules.h)
  */
 #ifndef EBB_PLACED_CLUSTER_H
 #define EBB_PLACED_CLUSTER_H
@@ -36,10 +37,13 @@
 #define PLACED_VERSION		1	/* of the facts; hosts with another are not understood */
 #define PLACED_FACTS		"ebb-facts"	/* node attribute, not in the CIB */
 #define PLACED_SCORE		"ebb-score-"	/* node attribute, with the name of the VM */
+#define PLACED_FAULT_DOMAIN	"ebb-fault-domain"	/* node attributes of the operator's */
+#define PLACED_UPGRADE_DOMAIN	"ebb-upgrade-domain"
 #define PLACED_NAME_SIZE	64	/* of hosts, VMs and classes, with the NUL */
 #define PLACED_WHY_SIZE		192	/* a reason of ebbd fits (EBB_TEXT_SIZE) */
 #define PLACED_MAX_HOSTS	64
 #define PLACED_MAX_VMS		4096
+#define PLACED_MAX_RULES	16384
 
 /* Scores: 0 to PLACED_SCORE_MOST, or one of these. */
 #define PLACED_SCORE_MOST	1000
@@ -50,6 +54,10 @@
 /* Names of utilization attributes by enum place_resource; NULL: Pacemaker does not count it. */
 extern const char *const placed_utilization[PLACE_N_RESOURCES];
 
+enum placed_domain { PLACED_FAULT, PLACED_UPGRADE, PLACED_N_DOMAINS };
+
+extern const char *const placed_domains[PLACED_N_DOMAINS];	/* their attributes */
+
 struct placed_host {
 	char name[PLACED_NAME_SIZE];
 	bool is_online;			/* a member that may run resources, says Pacemaker */
@@ -59,6 +67,11 @@ struct placed_host {
 	double capacity[PLACE_N_RESOURCES];	/* 0: not limited */
 	double utilization[PLACE_N_RESOURCES];	/* capacity for Pacemaker; -1: not set */
 	char moving[PLACED_NAME_SIZE];	/* VM that it is sending elsewhere; "": none */
+	/*
+	 * Index of the first host in the same domain.  To Pacemaker all hosts without the attribute
+	 * are in one.
+	 */
+	int domains[PLACED_N_DOMAINS];
 };
 
 struct placed_vm {
@@ -85,6 +98,20 @@ struct placed_vm {
 	double utilization[PLACE_N_RESOURCES];	/* -1: not set */
 	bool has_rule;			/* a location rule takes its scores */
 	int32_t scores[PLACED_MAX_HOSTS];	/* that stand now */
+	int set;			/* index of the first VM of those that must be together */
+	int next;			/* index of the next one of them; -1: none */
+};
+
+enum placed_rule_type { PLACED_TOGETHER, PLACED_APART, PLACED_BAN };
+
+/* A constraint of the operator's; of one about several VMs there is a rule for each pair. */
+struct placed_rule {
+	char id[PLACED_NAME_SIZE];
+	enum placed_rule_type type;
+	enum place_scope scope;		/* of APART */
+	bool has_influence;		/* of APART: what vm prefers counts against other's wishes */
+	int vm;				/* of APART the one that has to avoid the other one */
+	int other;			/* VM; of BAN the host */
 };
 
 /* A score attribute of a VM that is no resource. */
@@ -103,6 +130,8 @@ struct placed_cluster {
 	int num_hosts;
 	struct placed_vm *vms;		/* by name; from malloc() */
 	int num_vms;
+	struct placed_rule *rules;	/* from malloc() */
+	int num_rules;
 	struct placed_stray strays[PLACED_MAX_STRAYS];
 	int num_strays;
 	/* Facts that were left out because they make no sense, a line each, for the log. */

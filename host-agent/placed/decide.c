@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "placed/decide.h"
+#include "placed/rules.h"
 #include "util/text.h"
 
 struct run {
@@ -55,25 +56,30 @@ static void set_score(struct run *d, const struct placed_vm *vm, int32_t score, 
 
 /* ---- where a VM could go --------------------------------------------------- */
 
-/* The amount of a host that Pacemaker has given to VMs, but for this one. */
+/* The amount of a host that Pacemaker has given to VMs, but for this one and those with it. */
 static double taken(const struct placed_cluster *c, int host, const struct placed_vm *without,
 		    enum place_resource r)
 {
 	double sum = 0;
 
 	for (int i = 0; i < c->num_vms; i++)
-		if (c->vms[i].started_on == host && &c->vms[i] != without &&
-		    c->vms[i].utilization[r] > 0)
+		if (c->vms[i].started_on == host &&
+		    !(without && c->vms[i].set == without->set) && c->vms[i].utilization[r] > 0)
 			sum += c->vms[i].utilization[r];
 	return sum;
 }
 
 static bool fits(const struct placed_cluster *c, int host, const struct placed_vm *vm)
 {
-	for (int r = 0; r < PLACE_N_RESOURCES; r++)
-		if (vm->utilization[r] > 0 &&
-		    taken(c, host, vm, r) + vm->utilization[r] > c->hosts[host].utilization[r])
+	for (int r = 0; r < PLACE_N_RESOURCES; r++) {
+		double floors = 0;
+
+		for (int i = vm->set; i >= 0; i = c->vms[i].next)
+			if (c->vms[i].utilization[r] > 0)
+				floors += c->vms[i].utilization[r];
+		if (floors > 0 && taken(c, host, vm, r) + floors > c->hosts[host].utilization[r])
 			return false;
+	}
 	return true;
 }
 
@@ -95,32 +101,133 @@ static const char *refusal(const struct placed_cluster *c, int h, const struct p
 	return host->is_ready ? "" : "has an ebbd or libvirtd that does not answer";
 }
 
+/* The first VM of those that must be with it to which the host has such a score; NULL: none. */
+static const struct placed_vm *with_score(const struct placed_cluster *c,
+					  const struct placed_vm *vm, int host, int32_t score)
+{
+	for (int i = vm->set; i >= 0; i = c->vms[i].next)
+		if (c->vms[i].scores[host] == score)
+			return &c->vms[i];
+	return NULL;
+}
+
+/* How much Pacemaker wants one VM on a host. */
+static int64_t wish(const struct placed_vm *vm, int host)
+{
+	return (vm->scores[host] > 0 ? vm->scores[host] : 0) +
+	       (vm->started_on == host && vm->stickiness > 0 ? vm->stickiness : 0);
+}
+
+/* The most that a VM wants one of the hosts on which another one would keep it from all of these. */
+static int64_t wish_within(const struct placed_cluster *c, const struct placed_rule *rule, int host)
+{
+	int64_t most = 0;
+
+	for (int h = 0; h < c->num_hosts; h++)
+		if (c->hosts[h].is_online && placed_rule_joins(c, rule, h, host) &&
+		    wish(&c->vms[rule->vm], h) > most)
+			most = wish(&c->vms[rule->vm], h);
+	return most;
+}
+
+/*
+ * What Pacemaker adds up for a VM on a host: for those that must be with it, too, and against it
+ * for those that have to avoid it then, if they are asked: while it runs only if they have influence.
+ */
+static int64_t sum_of_wishes(const struct placed_cluster *c, const struct placed_vm *vm, int host,
+			     bool runs, bool with_others)
+{
+	int64_t sum = 0;
+
+	for (int i = vm->set; i >= 0; i = c->vms[i].next)
+		sum += wish(&c->vms[i], host);
+	for (int i = 0; with_others && i < c->num_rules; i++) {
+		const struct placed_rule *rule = &c->rules[i];
+
+		if (rule->type == PLACED_APART && c->vms[rule->other].set == vm->set &&
+		    (rule->has_influence || !runs))
+			sum -= wish_within(c, rule, host);
+	}
+	return sum;
+}
+
+struct search {
+	const struct placed_cluster *c;
+	const struct placed_vm *vm;
+	int from;
+	bool runs;			/* on `from`, and goes on until it has moved */
+	const struct placed_rule *rule;	/* that rules out a host */
+	int64_t value;			/* of the best host */
+};
+
+/* Pacemaker's choice; *ret_num: hosts that are left by the rules. */
+static int choose(struct search *s, bool with_others, int *ret_num)
+{
+	int best = -1;
+
+	*ret_num = 0;
+	for (int h = 0; h < s->c->num_hosts; h++) {
+		const struct placed_rule *rule;
+		int64_t value;
+
+		/* To Pacemaker a host without a score has 0, and it believes every number. */
+		if (h == s->from || !s->c->hosts[h].is_online ||
+		    with_score(s->c, s->vm, h, PLACED_SCORE_NEVER))
+			continue;
+		rule = placed_rule_against(s->c, s->vm, h, NULL);
+		s->rule = rule ? rule : s->rule;
+		if (rule)
+			continue;
+		(*ret_num)++;
+		if (!fits(s->c, h, s->vm))
+			continue;
+		value = sum_of_wishes(s->c, s->vm, h, s->runs, with_others);
+		/* Less than 0 is no to Pacemaker. */
+		if ((value >= 0 || !with_others) && (best < 0 || value > s->value)) {
+			best = h;
+			s->value = value;
+		}
+	}
+	return best;
+}
+
+static int find_best(struct search *s, char *ret_why, size_t size)
+{
+	const struct placed_vm *lie;
+	int num_others, best = choose(s, true, &num_others);
+
+	/* If those that have to avoid it want all hosts, Pacemaker asks them no more. */
+	if (best < 0)
+		best = choose(s, false, &num_others);
+	ret_why[0] = '\0';
+	for (int h = 0; h < s->c->num_hosts; h++) {
+		lie = with_score(s->c, s->vm, h, PLACED_SCORE_LIE);
+		if (lie && h != s->from && s->c->hosts[h].is_online && fits(s->c, h, s->vm) &&
+		    !placed_rule_against(s->c, s->vm, h, NULL)) {
+			snprintf(ret_why, size, "host %s %s", s->c->hosts[h].name,
+				 refusal(s->c, h, lie));
+			return -1;
+		}
+	}
+	if (best < 0 && s->rule)
+		snprintf(ret_why, size, "%s, and constraint %s rules out others",
+			 num_others ? "its floors fit on no other host" :
+				      "no other host can take it", s->rule->id);
+	else if (best < 0)
+		snprintf(ret_why, size, num_others ? "its floors fit on no other host" :
+						     "no other host can take it");
+	else if (*refusal(s->c, best, s->vm))
+		snprintf(ret_why, size, "host %s %s", s->c->hosts[best].name,
+			 refusal(s->c, best, s->vm));
+	return *ret_why ? -1 : best;
+}
+
 int placed_best(const struct placed_cluster *c, const struct placed_vm *vm, int from, char *ret_why,
 		size_t size)
 {
-	int best = -1, num_others = 0;
+	struct search s = { .c = c, .vm = vm, .from = from };
 
-	ret_why[0] = '\0';
-	for (int h = 0; h < c->num_hosts; h++) {
-		/* To Pacemaker a host without a score has 0, and it believes every number. */
-		if (h == from || !c->hosts[h].is_online || vm->scores[h] == PLACED_SCORE_NEVER)
-			continue;
-		num_others++;
-		if (!fits(c, h, vm))
-			continue;
-		if (vm->scores[h] == PLACED_SCORE_LIE) {
-			snprintf(ret_why, size, "host %s %s", c->hosts[h].name, refusal(c, h, vm));
-			return -1;
-		}
-		if (best < 0 || vm->scores[h] > vm->scores[best])
-			best = h;
-	}
-	if (best < 0)
-		snprintf(ret_why, size, num_others ? "its floors fit on no other host" :
-						     "no other host can take it");
-	else if (*refusal(c, best, vm))
-		snprintf(ret_why, size, "host %s %s", c->hosts[best].name, refusal(c, best, vm));
-	return *ret_why ? -1 : best;
+	return find_best(&s, ret_why, size);
 }
 
 /* ---- moves ----------------------------------------------------------------- */
@@ -176,21 +283,35 @@ static bool is_at_work(const struct placed_cluster *c)
 	return is_any_moving(c);
 }
 
-/* The score of the best other host if the VM may move now; -1, and why it may not. */
-static int move_target(const struct placed_cluster *c, const struct placed_vm *vm, char *ret_why,
-		       size_t size)
+/* Why Pacemaker can not move the VM; NULL: it can. */
+static const char *hindrance(const struct placed_vm *vm)
 {
-	const int best = placed_best(c, vm, vm->started_on, ret_why, size);
+	return !vm->is_settled ? "Pacemaker is not done with it" :
+	       !vm->can_migrate ? "its resource has no allow-migrate=true" :
+	       vm->stickiness < 0 || !vm->has_rule ? "its resource has no rule or stickiness yet" :
+						     NULL;
+}
 
-	if (!vm->can_migrate || vm->stickiness < 0 || !vm->has_rule || !vm->is_settled) {
-		snprintf(ret_why, size, "%s", !vm->is_settled ? "Pacemaker is not done with it" :
-			 !vm->can_migrate ? "its resource has no allow-migrate=true" :
-			 "its resource has no rule or stickiness yet");
-		return -1;
+/* Where the VM, and those with it, would go now; -1, and why it may not. */
+static int move_target(struct search *s, int64_t *ret_cost, char *ret_why, size_t size)
+{
+	const int best = find_best(s, ret_why, size);
+
+	for (int i = s->vm->set; i >= 0; i = s->c->vms[i].next) {
+		const char *why = hindrance(&s->c->vms[i]);
+
+		if (why) {
+			snprintf(ret_why, size, "%s", why);
+			return -1;
+		}
 	}
-	if (best >= 0 && vm->scores[best] <= vm->stickiness) {
-		snprintf(ret_why, size, "the best other host, %s, has a score of %d, and moving it "
-			 "costs %d", c->hosts[best].name, vm->scores[best], vm->stickiness);
+	/* What is left for its host when its score there is 0. */
+	*ret_cost = sum_of_wishes(s->c, s->vm, s->from, true, true) -
+		    (s->vm->scores[s->from] > 0 ? s->vm->scores[s->from] : 0);
+	if (best >= 0 && s->value <= *ret_cost) {
+		snprintf(ret_why, size, "the best other host, %s, has a score of %lld, and moving "
+			 "it costs %lld", s->c->hosts[best].name, (long long)s->value,
+			 (long long)*ret_cost);
 		return -1;
 	}
 	return best;
@@ -221,17 +342,19 @@ static bool has_waited(struct run *d, const struct placed_vm *vm)
 static void begin_move(struct run *d)
 {
 	char why[PLACED_WHY_SIZE], text[PLACED_TEXT_SIZE];
+	int64_t cost;
 	int target;
 
 	for (int h = 0; h <= d->view->self; h++)
 		for (int i = 0; i < d->c->num_vms; i++) {
 			const struct placed_vm *vm = &d->c->vms[i];
+			struct search search = { .c = d->c, .vm = vm, .from = h, .runs = true };
 
 			if (!vm->should_move || vm->started_on != h || vm->host != h ||
 			    !d->c->hosts[h].is_ready || is_in_dispute(vm) ||
 			    placed_waits(d->s, vm->name, d->now))
 				continue;
-			target = move_target(d->c, vm, why, sizeof(why));
+			target = move_target(&search, &cost, why, sizeof(why));
 			if (target < 0 && h == d->view->self)
 				say(d, vm->name, "should move, but stays: %s (it %s)", why,
 				    vm->why);
@@ -242,9 +365,9 @@ static void begin_move(struct run *d)
 			ebb_text_copy(d->s->moving, sizeof(d->s->moving), vm->name);
 			d->s->moving_since = d->now;
 			d->s->awaited[0] = '\0';
-			snprintf(text, sizeof(text), "moves to %s, which has %d, at a cost of %d: "
-				 "it %s", d->c->hosts[target].name, vm->scores[target],
-				 vm->stickiness, vm->why);
+			snprintf(text, sizeof(text), "moves to %s, which has %lld, at a cost of "
+				 "%lld: it %s", d->c->hosts[target].name, (long long)search.value,
+				 (long long)cost, vm->why);
 			set_score(d, vm, 0, text);
 			return;
 		}
@@ -301,9 +424,11 @@ static void publish_home(struct run *d, const struct placed_vm *vm)
 
 static void publish_other(struct run *d, const struct placed_vm *vm, double risk)
 {
-	const int32_t stands = vm->scores[d->view->self], score = score_of(d, vm, risk);
+	const struct placed_rule *rule = placed_rule_against(d->c, vm, d->view->self, NULL);
+	const int32_t stands = vm->scores[d->view->self];
+	const int32_t score = rule ? 0 : score_of(d, vm, risk);
 	const int32_t change = score > stands ? score - stands : stands - score;
-	char why[96];
+	char why[128];
 
 	if (!d->host->is_ready) {
 		set_score(d, vm, PLACED_SCORE_NEVER, "ebbd or libvirtd does not answer here");
@@ -311,7 +436,10 @@ static void publish_other(struct run *d, const struct placed_vm *vm, double risk
 	}
 	if (risk < 0 || (stands >= 0 && (change < d->policy->score_step || d->is_at_work)))
 		return;
-	snprintf(why, sizeof(why), "a violation is expected with probability %.3f", risk);
+	if (rule)
+		snprintf(why, sizeof(why), "constraint %s", rule->id);
+	else
+		snprintf(why, sizeof(why), "a violation is expected with probability %.3f", risk);
 	set_score(d, vm, score, why);
 }
 

@@ -14,6 +14,11 @@
  *   whose libvirtd does not       NEVER, unless the VM runs there: Pacemaker would try to move the
  *   answer                        VM there and restart it when that fails
  *   that a VM is to leave         0: ebbd sees the violation, so its probability is 1
+ *   that a constraint of the      0: Pacemaker bans it there; but it also lets other VMs make room
+ *   operator's rules out          for one that wants to be where they are (rules.h)
+ *
+ * VMs that must be together Pacemaker places by the sum of their scores, and a VM that others have
+ * to avoid by its scores less theirs; what is said here of a score goes for that sum.
  *
  * A move therefore is one attribute that changes, on the host that the VM is to leave.  The others'
  * scores stand already, and Pacemaker takes the best of them if it beats the stickiness, which is
@@ -101,8 +106,9 @@ void placed_decide(const struct placed_policy *policy, const struct placed_view 
 bool placed_waits(const struct placed_state *s, const char *vm, uint64_t now);
 
 /*
- * The host to which Pacemaker would move the VM if its score on `from` were 0, or start it if from
- * is -1: the best of those that may take it; -1: none, and ret_why says why not.
+ * The host on which Pacemaker would start the VM, and those that must be with it, if `from` were
+ * lost, or if it runs nowhere and from is -1: the best of those that may take it; -1: none, and
+ * ret_why says why not.
  */
 int placed_best(const struct placed_cluster *c, const struct placed_vm *vm, int from, char *ret_why,
 		size_t size);

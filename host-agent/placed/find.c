@@ -7,6 +7,10 @@ const char *const placed_utilization[PLACE_N_RESOURCES] = {
 	[PLACE_CPU] = "ebb-cpu", [PLACE_MEMORY] = "ebb-memory", [PLACE_DISK] = NULL,
 };
 
+const char *const placed_domains[PLACED_N_DOMAINS] = {
+	[PLACED_FAULT] = PLACED_FAULT_DOMAIN, [PLACED_UPGRADE] = PLACED_UPGRADE_DOMAIN,
+};
+
 int placed_host_find(const struct placed_cluster *c, const char *name)
 {
 	for (int i = 0; i < c->num_hosts; i++)

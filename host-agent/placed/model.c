@@ -5,6 +5,7 @@
 #include <string.h>
 #include "placed/decide.h"
 #include "placed/model.h"
+#include "placed/rules.h"
 
 /* The trace of a VM without class: a day and a half, longer than what is looked at. */
 #define FLAT_STEPS	216u
@@ -107,25 +108,70 @@ static void fill_vm(const struct placed_model *m, const struct placed_vm *from,
 	ret->is_active = from->is_active;
 }
 
+/*
+ * VMs that must be together are placed as one, but for those that can not come to where another one
+ * is and stays.  For the risks of one host a set that is on several now is none.
+ */
+static void fill_sets(const struct placed_cluster *c, bool is_plan, struct place_vm *vms)
+{
+	for (int first = 0; first < c->num_vms; first++) {
+		int32_t pinned = -1;
+		bool is_one = true;
+
+		for (int i = first; i >= 0; i = c->vms[i].next)
+			is_one = is_one && vms[i].host == vms[first].host;
+		if (c->vms[first].set != first || c->vms[first].next < 0 || (!is_one && !is_plan))
+			continue;
+		for (int i = first; i >= 0; i = c->vms[i].next) {
+			const bool stays = !vms[i].may_move && vms[i].host >= 0;
+
+			if (stays && pinned < 0)
+				pinned = vms[i].host;
+			if (!stays || vms[i].host == pinned)
+				vms[i].affinity = (uint32_t)first + 1;
+		}
+	}
+}
+
+static int add_rules(const struct placed_cluster *c, const struct placed_model *m)
+{
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < c->num_rules; i++) {
+		const struct placed_rule *rule = &c->rules[i];
+
+		if (rule->type == PLACED_APART)
+			rc = place_part(m->place, (uint32_t)rule->vm, (uint32_t)rule->other,
+					rule->scope);
+		else if (rule->type == PLACED_BAN && m->index[rule->other] >= 0)
+			rc = place_ban(m->place, (uint32_t)rule->vm,
+				       (uint32_t)m->index[rule->other]);
+	}
+	return rc;
+}
+
 static int make_place(const struct placed_cluster *c, const struct place_config *config,
 		      struct place_vm *vms, int n_hosts, struct placed_model *m,
 		      struct ebb_err *err)
 {
 	struct place_host hosts[PLACED_MAX_HOSTS] = { 0 };
-	struct place_problem problem;
+	struct place_problem problem = { 0 };
 	int rc;
 
 	for (int i = 0; i < n_hosts; i++) {
 		const struct placed_host *from = &c->hosts[m->hosts[i]];
 
 		hosts[i].state = state_of(from);
-		hosts[i].fault_domain = hosts[i].upgrade_domain = -1;
+		hosts[i].fault_domain = from->domains[PLACED_FAULT];
+		hosts[i].upgrade_domain = from->domains[PLACED_UPGRADE];
 		for (int r = 0; r < PLACE_N_RESOURCES; r++)
 			hosts[i].capacity[r] = from->capacity[r] > 0 ? from->capacity[r] :
 								       PLACE_AMOUNT_MAX;
 	}
 	rc = place_create(config, m->traces, hosts, (uint32_t)n_hosts, vms, (uint32_t)c->num_vms,
 			  &m->place, &problem);
+	if (rc == 0)
+		rc = add_rules(c, m);
 	if (rc < 0)
 		ebb_err_set(err, rc, "host or VM %u: %s", problem.index, rc == -ENOMEM ?
 			    "out of memory" : place_fault_name(problem.fault));
@@ -151,6 +197,7 @@ int placed_model_create(const struct placed_cluster *c, const struct placed_trac
 	}
 	for (int i = 0; i < c->num_vms; i++)
 		fill_vm(&m, &c->vms[i], &vms[i]);
+	fill_sets(c, only == PLACED_ALL_HOSTS, vms);
 	rc = make_traces(c, traces, vms, &m.traces, err);
 	if (rc == 0)
 		rc = make_place(c, config, vms, n_hosts, &m, err);

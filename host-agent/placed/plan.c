@@ -7,6 +7,7 @@
 #include <string.h>
 #include "placed/decide.h"
 #include "placed/plan.h"
+#include "placed/rules.h"
 
 struct planning {
 	const struct placed_cluster *c;
@@ -16,6 +17,7 @@ struct planning {
 	int vm;				/* to be explained; -1: those that are moved */
 	int added;			/* index in place; -1: none */
 	json_t *refusals;		/* by VM: why it is on no host */
+	int *where;			/* hosts of the cluster's VMs in the plan, when they were asked */
 };
 
 static json_t *host_name(const struct planning *p, int32_t host)
@@ -33,6 +35,77 @@ static json_t *worth(const struct planning *p)
 			 (int)s.n_unplaced);
 }
 
+/* ---- the operator's constraints ----------------------------------------------- */
+
+/* That which keeps the VM off a host, as the plan has it; NULL: none. */
+static const struct placed_rule *rule_against(const struct planning *p, uint32_t vm, int host)
+{
+	for (int i = 0; i < p->c->num_vms; i++) {
+		const int32_t at = place_host_of(p->m.place, (uint32_t)i);
+
+		p->where[i] = at < 0 ? -1 : p->m.hosts[at];
+	}
+	return p->added == (int)vm ? NULL :
+	       placed_rule_against(p->c, &p->c->vms[vm], host, p->where);
+}
+
+/* " (constraint c1, db2)": which, and the VM that it is kept from. */
+static void say_rule(const struct planning *p, uint32_t vm, const struct placed_rule *rule,
+		     char *text, size_t size)
+{
+	const bool is_first = rule->type == PLACED_APART &&
+			      p->c->vms[rule->vm].set == p->c->vms[vm].set;
+
+	snprintf(text, size, " (constraint %s%s%s)", rule->id, rule->type == PLACED_APART ?
+		 ", " : "", rule->type != PLACED_APART ? "" :
+		 p->c->vms[is_first ? rule->other : rule->vm].name);
+}
+
+/* " together with db2 (constraint c1)", "" for a VM that may be alone. */
+static void say_set(const struct planning *p, uint32_t vm, char *text, size_t size)
+{
+	size_t len = 0;
+
+	text[0] = '\0';
+	if (p->added == (int)vm)
+		return;
+	for (int i = p->c->vms[vm].set; i >= 0 && len < size; i = p->c->vms[i].next)
+		if (i != (int)vm)
+			len += (size_t)snprintf(text + len, size - len, "%s%s", len ? ", " :
+						" together with ", p->c->vms[i].name);
+	for (int i = 0; len > 0 && len < size && i < p->c->num_rules; i++)
+		if (p->c->rules[i].type == PLACED_TOGETHER &&
+		    p->c->vms[p->c->rules[i].vm].set == p->c->vms[vm].set) {
+			snprintf(text + len, size - len, " (constraint %s)", p->c->rules[i].id);
+			break;
+		}
+}
+
+/* Pacemaker moves VMs that break a constraint, and so does the plan. */
+static int let_go(struct planning *p)
+{
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < p->c->num_rules; i++) {
+		const struct placed_rule *rule = &p->c->rules[i];
+		const struct placed_vm *vm = &p->c->vms[rule->vm];
+		const int32_t at = place_host_of(p->m.place, (uint32_t)rule->vm);
+		const int32_t its = rule->type == PLACED_BAN ? p->m.index[rule->other] :
+				    place_host_of(p->m.place, (uint32_t)rule->other);
+		bool is_broken = at >= 0 && its >= 0;
+
+		if (is_broken && rule->type == PLACED_BAN)
+			is_broken = at == its;
+		else if (is_broken)
+			is_broken = rule->type == PLACED_APART &&
+				    placed_rule_joins(p->c, rule, p->m.hosts[at],
+						      p->m.hosts[its]);
+		if (is_broken && vm->is_settled && vm->can_migrate)
+			rc = place_put(p->m.place, (uint32_t)rule->vm, -1);
+	}
+	return rc;
+}
+
 /* ---- why -------------------------------------------------------------------- */
 
 /* Room for new VMs to grow into is all that spoke against the host, and it was not enough. */
@@ -41,8 +114,11 @@ static bool gave_way(const struct place_reason *r)
 	return r->constraints == 1u << PLACE_RESERVE;
 }
 
-static void say_constraints(const struct place_reason *r, char *text, size_t size)
+static void say_constraints(const struct planning *p, uint32_t vm, const struct place_reason *r,
+			    char *text, size_t size)
 {
+	const struct placed_rule *rule = rule_against(p, vm, p->m.hosts[r->host]);
+
 	const uint32_t amounts = 1u << PLACE_FLOOR | 1u << PLACE_CAPACITY | 1u << PLACE_RESERVE;
 	size_t len = (size_t)snprintf(text, size, "cannot take it:");
 
@@ -56,10 +132,13 @@ static void say_constraints(const struct place_reason *r, char *text, size_t siz
 						is_amount ? ")" : "");
 	}
 	text[strlen(text) - 1] = '\0';
+	if (rule)
+		say_rule(p, vm, rule, text + strlen(text), size - strlen(text));
+	say_set(p, vm, text + strlen(text), size - strlen(text));
 }
 
-static void because(const struct place_reason *r, const struct place_reason *chosen,
-		    char *text, size_t size)
+static void because(const struct planning *p, uint32_t vm, const struct place_reason *r,
+		    const struct place_reason *chosen, char *text, size_t size)
 {
 	const char *what = place_resources[r->resource].name;
 
@@ -69,7 +148,7 @@ static void because(const struct place_reason *r, const struct place_reason *cho
 			 "day is expected with probability %.2f there (%.2f without it)", what,
 			 -100 * r->room, r->risk_with, r->risk_without);
 	else if (r->constraints && !(chosen && gave_way(chosen) && gave_way(r)))
-		say_constraints(r, text, size);
+		say_constraints(p, vm, r, text, size);
 	else if (r->is_chosen)
 		snprintf(text, size, "chosen: a violation within a day is expected with "
 			 "probability %.2f there (%.2f without it); %s is the scarcest, %.0f%% "
@@ -87,13 +166,13 @@ static void because(const struct place_reason *r, const struct place_reason *cho
 			 100 * r->room, what, r->risk_with);
 }
 
-static json_t *reason(const struct planning *p, const struct place_reason *r,
+static json_t *reason(const struct planning *p, uint32_t vm, const struct place_reason *r,
 		      const struct place_reason *chosen)
 {
 	json_t *ruled_out = json_array();
-	char text[512];
+	char text[1024];
 
-	because(r, chosen, text, sizeof(text));
+	because(p, vm, r, chosen, text, sizeof(text));
 	for (int n = 0; n < PLACE_N_CONSTRAINTS; n++)
 		if (r->constraints >> n & 1)
 			json_array_append_new(ruled_out, json_string(place_constraint_name(n)));
@@ -112,7 +191,7 @@ static json_t *why(const struct planning *p, uint32_t vm)
 
 	if (rows && place_explain(p->m.place, vm, rows) == 0)
 		for (uint32_t i = 0; i < n; i++)
-			json_array_append_new(list, reason(p, &rows[i], rows[0].is_chosen ?
+			json_array_append_new(list, reason(p, vm, &rows[i], rows[0].is_chosen ?
 							   &rows[0] : NULL));
 	free(rows);
 	return list;
@@ -214,11 +293,30 @@ static int look_up(struct planning *p, const struct placed_traces *traces, struc
 	return 0;
 }
 
+/* Whether place means this rule by that constraint. */
+static bool is_of(const struct placed_rule *rule, enum place_constraint constraint)
+{
+	if (rule->type == PLACED_BAN)
+		return constraint == PLACE_BANNED;
+	return constraint == (rule->scope == PLACE_WITHIN_HOST ? PLACE_ANTI_AFFINITY :
+			      rule->scope == PLACE_WITHIN_FAULT_DOMAIN ? PLACE_FAULT_DOMAIN :
+									 PLACE_UPGRADE_DOMAIN);
+}
+
 static void note_refusal(struct planning *p, const struct place_refusal *r)
 {
 	const char *vm = p->added == (int)r->vm ? PLACED_NEW_VM : p->c->vms[r->vm].name;
+	char by[PLACED_WHY_SIZE] = "", with[PLACED_WHY_SIZE];
 
-	json_object_set_new(p->refusals, vm, json_string(place_constraint_name(r->constraint)));
+	for (uint32_t h = 0; !*by && h < place_n_hosts(p->m.place); h++) {
+		const struct placed_rule *rule = rule_against(p, r->vm, p->m.hosts[h]);
+
+		if (rule && is_of(rule, r->constraint))
+			say_rule(p, r->vm, rule, by, sizeof(by));
+	}
+	say_set(p, r->vm, with, sizeof(with));
+	json_object_set_new(p->refusals, vm, json_sprintf(
+		"%s%s%s", place_constraint_name(r->constraint), by, with));
 }
 
 /* A new VM counts with what most of its class reached in their first day. */
@@ -249,10 +347,15 @@ static int search(struct planning *p)
 	const struct place_limit limit = { .seed = 1, .steps = p->q->steps, .usec = p->q->usec,
 					   .now = p->q->now };
 	struct place_refusal refusal;
-	const int rc = place_anneal(p->m.place, &limit, NULL, &refusal);
+	int rc = let_go(p);
 
-	if (rc == -EBUSY)
-		note_refusal(p, &refusal);
+	if (rc == 0)
+		rc = place_anneal(p->m.place, &limit, NULL, &refusal);
+	/* It tells of the first VM only. */
+	for (uint32_t vm = 0; rc == -EBUSY && vm < place_n_vms(p->m.place); vm++)
+		if (place_host_of(p->m.place, vm) < 0 &&
+		    place_new(p->m.place, vm, &refusal) == -EBUSY)
+			note_refusal(p, &refusal);
 	return rc == -EBUSY ? 0 : rc;
 }
 
@@ -262,8 +365,10 @@ json_t *placed_plan(const struct placed_cluster *c, const struct placed_traces *
 {
 	struct planning p = { .c = c, .q = q, .added = -1, .refusals = json_object() };
 	json_t *before = NULL, *all = NULL;
-	int rc = look_up(&p, traces, err);
+	int rc;
 
+	p.where = calloc((size_t)c->num_vms + 1, sizeof(*p.where));
+	rc = p.where ? look_up(&p, traces, err) : -ENOMEM;
 	if (rc == 0)
 		rc = placed_model_create(c, traces, config, PLACED_ALL_HOSTS, p.lost, &p.m, err);
 	if (rc == 0) {
@@ -279,6 +384,7 @@ json_t *placed_plan(const struct placed_cluster *c, const struct placed_traces *
 		ebb_err_set(err, rc, "%s", strerror(-rc));
 	placed_model_finish(&p.m);
 	json_decref(p.refusals);
+	free(p.where);
 	*ret_rc = rc;
 	return all;
 }

@@ -27,7 +27,8 @@ struct placed_question {
  *    "before":{...},"after":{...},"complaints":[...]}
  *
  * host and plan: names, null: on none.  pacemaker: of VMs of the lost host, where the scores that
- * stand let Pacemaker start it; else null.  refusal: why it is on none, or null.  why: for VMs that
+ * stand let Pacemaker start it; else null.  refusal: why it is on none, with the
+ * operator's constraint if that is it, or null.  why: for VMs that
  * are explained, a row for each host, as place_explain() has them: "host", "chosen", "risk_with",
  * "risk_without", "ruled_out":[constraints], "resource", "room", "text" (for people).  before,
  * after: what the placement is worth: "score", "risk" (hosts that are expected to see a violation),
