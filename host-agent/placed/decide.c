@@ -111,111 +111,108 @@ static const struct placed_vm *with_score(const struct placed_cluster *c,
 	return NULL;
 }
 
-/* How much Pacemaker wants one VM on a host. */
-static int64_t wish(const struct placed_vm *vm, int host)
+/* How much Pacemaker wants one VM on a host; below 0: not at all. */
+static int64_t wish(const struct placed_cluster *c, const struct placed_vm *vm, int host)
 {
+	if (!c->hosts[host].is_online || vm->scores[host] == PLACED_SCORE_NEVER)
+		return PLACED_SCORE_NEVER;
 	return (vm->scores[host] > 0 ? vm->scores[host] : 0) +
 	       (vm->started_on == host && vm->stickiness > 0 ? vm->stickiness : 0);
-}
-
-/* The most that a VM wants one of the hosts on which another one would keep it from all of these. */
-static int64_t wish_within(const struct placed_cluster *c, const struct placed_rule *rule, int host)
-{
-	int64_t most = 0;
-
-	for (int h = 0; h < c->num_hosts; h++)
-		if (c->hosts[h].is_online && placed_rule_joins(c, rule, h, host) &&
-		    wish(&c->vms[rule->vm], h) > most)
-			most = wish(&c->vms[rule->vm], h);
-	return most;
-}
-
-/*
- * What Pacemaker adds up for a VM on a host: for those that must be with it, too, and against it
- * for those that have to avoid it then, if they are asked: while it runs only if they have influence.
- */
-static int64_t sum_of_wishes(const struct placed_cluster *c, const struct placed_vm *vm, int host,
-			     bool runs, bool with_others)
-{
-	int64_t sum = 0;
-
-	for (int i = vm->set; i >= 0; i = c->vms[i].next)
-		sum += wish(&c->vms[i], host);
-	for (int i = 0; with_others && i < c->num_rules; i++) {
-		const struct placed_rule *rule = &c->rules[i];
-
-		if (rule->type == PLACED_APART && c->vms[rule->other].set == vm->set &&
-		    (rule->has_influence || !runs))
-			sum -= wish_within(c, rule, host);
-	}
-	return sum;
 }
 
 struct search {
 	const struct placed_cluster *c;
 	const struct placed_vm *vm;
 	int from;
-	bool runs;			/* on `from`, and goes on until it has moved */
+	bool runs;			/* on `from`, which goes on to be there */
+	/* What Pacemaker adds up for the VM on each host; below 0: it can not be there. */
+	int64_t sums[PLACED_MAX_HOSTS];
 	const struct placed_rule *rule;	/* that rules out a host */
-	int64_t value;			/* of the best host */
+	int num_left;			/* hosts other than `from` that nothing rules out */
 };
 
-/* Pacemaker's choice; *ret_num: hosts that are left by the rules. */
-static int choose(struct search *s, bool with_others, int *ret_num)
+/*
+ * Pacemaker subtracts what VMs want that have to avoid this one (while it runs only if they have
+ * influence), one after the other, but for those that leave no host for it.
+ */
+static void subtract_wishes(struct search *s)
+{
+	const struct placed_cluster *c = s->c;
+
+	for (int i = 0; i < c->num_rules; i++) {
+		const struct placed_rule *rule = &c->rules[i];
+		int64_t sums[PLACED_MAX_HOSTS];
+		bool is_any = false;
+
+		if (rule->type != PLACED_APART || c->vms[rule->other].set != s->vm->set ||
+		    (s->runs && !rule->has_influence))
+			continue;
+		for (int h = 0; h < c->num_hosts; h++) {
+			int64_t most = 0;
+
+			/* The most that it wants a host from which this VM would keep it. */
+			for (int k = 0; k < c->num_hosts; k++)
+				if (placed_rule_joins(c, rule, k, h) &&
+				    wish(c, &c->vms[rule->vm], k) > most)
+					most = wish(c, &c->vms[rule->vm], k);
+			sums[h] = s->sums[h] - most;
+			is_any = is_any || sums[h] >= 0;
+		}
+		if (is_any)
+			memcpy(s->sums, sums, sizeof(sums));
+	}
+}
+
+/* For the VM and those that must be with it. */
+static void add_wishes(struct search *s)
+{
+	s->num_left = 0;
+	for (int h = 0; h < s->c->num_hosts; h++) {
+		const bool is_home = s->runs && h == s->from;
+		const struct placed_rule *rule = is_home ? NULL :
+						 placed_rule_against(s->c, s->vm, h, NULL);
+		bool is_open = !rule && (is_home || h != s->from);
+
+		s->rule = rule && s->c->hosts[h].is_online ? rule : s->rule;
+		s->sums[h] = 0;
+		for (int i = s->vm->set; i >= 0; i = s->c->vms[i].next) {
+			const int64_t its = wish(s->c, &s->c->vms[i], h);
+
+			is_open = is_open && its >= 0;
+			s->sums[h] += its;
+		}
+		s->num_left += is_open && !is_home;
+		if (!is_open || (!is_home && !fits(s->c, h, s->vm)))
+			s->sums[h] = PLACED_SCORE_NEVER;
+	}
+	subtract_wishes(s);
+}
+
+/* Pacemaker's choice but for `from`; -1, and why there is none or it may not be. */
+static int find_best(struct search *s, char *ret_why, size_t size)
 {
 	int best = -1;
 
-	*ret_num = 0;
-	for (int h = 0; h < s->c->num_hosts; h++) {
-		const struct placed_rule *rule;
-		int64_t value;
-
-		/* To Pacemaker a host without a score has 0, and it believes every number. */
-		if (h == s->from || !s->c->hosts[h].is_online ||
-		    with_score(s->c, s->vm, h, PLACED_SCORE_NEVER))
-			continue;
-		rule = placed_rule_against(s->c, s->vm, h, NULL);
-		s->rule = rule ? rule : s->rule;
-		if (rule)
-			continue;
-		(*ret_num)++;
-		if (!fits(s->c, h, s->vm))
-			continue;
-		value = sum_of_wishes(s->c, s->vm, h, s->runs, with_others);
-		/* Less than 0 is no to Pacemaker. */
-		if ((value >= 0 || !with_others) && (best < 0 || value > s->value)) {
-			best = h;
-			s->value = value;
-		}
-	}
-	return best;
-}
-
-static int find_best(struct search *s, char *ret_why, size_t size)
-{
-	const struct placed_vm *lie;
-	int num_others, best = choose(s, true, &num_others);
-
-	/* If those that have to avoid it want all hosts, Pacemaker asks them no more. */
-	if (best < 0)
-		best = choose(s, false, &num_others);
+	add_wishes(s);
 	ret_why[0] = '\0';
 	for (int h = 0; h < s->c->num_hosts; h++) {
-		lie = with_score(s->c, s->vm, h, PLACED_SCORE_LIE);
-		if (lie && h != s->from && s->c->hosts[h].is_online && fits(s->c, h, s->vm) &&
-		    !placed_rule_against(s->c, s->vm, h, NULL)) {
+		/* It believes every number. */
+		const struct placed_vm *lie = with_score(s->c, s->vm, h, PLACED_SCORE_LIE);
+
+		if (h == s->from || s->sums[h] < 0)
+			continue;
+		if (lie) {
 			snprintf(ret_why, size, "host %s %s", s->c->hosts[h].name,
 				 refusal(s->c, h, lie));
 			return -1;
 		}
+		if (best < 0 || s->sums[h] > s->sums[best])
+			best = h;
 	}
-	if (best < 0 && s->rule)
-		snprintf(ret_why, size, "%s, and constraint %s rules out others",
-			 num_others ? "its floors fit on no other host" :
-				      "no other host can take it", s->rule->id);
-	else if (best < 0)
-		snprintf(ret_why, size, num_others ? "its floors fit on no other host" :
-						     "no other host can take it");
+	if (best < 0)
+		snprintf(ret_why, size, "%s%s%s", s->num_left ? "its floors fit on no other host" :
+			 "no other host can take it", s->rule ? ", also by constraint " : "",
+			 s->rule ? s->rule->id : "");
 	else if (*refusal(s->c, best, s->vm))
 		snprintf(ret_why, size, "host %s %s", s->c->hosts[best].name,
 			 refusal(s->c, best, s->vm));
@@ -306,11 +303,10 @@ static int move_target(struct search *s, int64_t *ret_cost, char *ret_why, size_
 		}
 	}
 	/* What is left for its host when its score there is 0. */
-	*ret_cost = sum_of_wishes(s->c, s->vm, s->from, true, true) -
-		    (s->vm->scores[s->from] > 0 ? s->vm->scores[s->from] : 0);
-	if (best >= 0 && s->value <= *ret_cost) {
+	*ret_cost = s->sums[s->from] - (s->vm->scores[s->from] > 0 ? s->vm->scores[s->from] : 0);
+	if (best >= 0 && s->sums[best] <= *ret_cost) {
 		snprintf(ret_why, size, "the best other host, %s, has a score of %lld, and moving "
-			 "it costs %lld", s->c->hosts[best].name, (long long)s->value,
+			 "it costs %lld", s->c->hosts[best].name, (long long)s->sums[best],
 			 (long long)*ret_cost);
 		return -1;
 	}
@@ -366,7 +362,7 @@ static void begin_move(struct run *d)
 			d->s->moving_since = d->now;
 			d->s->awaited[0] = '\0';
 			snprintf(text, sizeof(text), "moves to %s, which has %lld, at a cost of "
-				 "%lld: it %s", d->c->hosts[target].name, (long long)search.value,
+				 "%lld: it %s", d->c->hosts[target].name, (long long)search.sums[target],
 				 (long long)cost, vm->why);
 			set_score(d, vm, 0, text);
 			return;
@@ -426,7 +422,7 @@ static void publish_other(struct run *d, const struct placed_vm *vm, double risk
 {
 	const struct placed_rule *rule = placed_rule_against(d->c, vm, d->view->self, NULL);
 	const int32_t stands = vm->scores[d->view->self];
-	const int32_t score = rule ? 0 : score_of(d, vm, risk);
+	const int32_t score = score_of(d, vm, risk);
 	const int32_t change = score > stands ? score - stands : stands - score;
 	char why[128];
 
@@ -434,12 +430,14 @@ static void publish_other(struct run *d, const struct placed_vm *vm, double risk
 		set_score(d, vm, PLACED_SCORE_NEVER, "ebbd or libvirtd does not answer here");
 		return;
 	}
+	if (rule) {
+		snprintf(why, sizeof(why), "constraint %s", rule->id);
+		set_score(d, vm, PLACED_SCORE_NEVER, why);
+		return;
+	}
 	if (risk < 0 || (stands >= 0 && (change < d->policy->score_step || d->is_at_work)))
 		return;
-	if (rule)
-		snprintf(why, sizeof(why), "constraint %s", rule->id);
-	else
-		snprintf(why, sizeof(why), "a violation is expected with probability %.3f", risk);
+	snprintf(why, sizeof(why), "a violation is expected with probability %.3f", risk);
 	set_score(d, vm, score, why);
 }
 

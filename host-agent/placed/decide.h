@@ -14,8 +14,8 @@
  *   whose libvirtd does not       NEVER, unless the VM runs there: Pacemaker would try to move the
  *   answer                        VM there and restart it when that fails
  *   that a VM is to leave         0: ebbd sees the violation, so its probability is 1
- *   that a constraint of the      0: Pacemaker bans it there; but it also lets other VMs make room
- *   operator's rules out          for one that wants to be where they are (rules.h)
+ *   that a constraint of the      NEVER: else Pacemaker, which keeps it by itself, may move those
+ *   operator's rules out          VMs away that have to avoid this one (rules.h)
  *
  * VMs that must be together Pacemaker places by the sum of their scores, and a VM that others have
  * to avoid by its scores less theirs; what is said here of a score goes for that sum.

@@ -161,6 +161,17 @@ static bool rule_holds(const xmlNode *rule, const char *host, const json_t *attr
 	return is_or ? any : all;
 }
 
+/* Whether it is about scores: which hosts have one is for the placers to say. */
+static bool is_about_scores(const xmlNode *rule)
+{
+	for (xmlNode *n = rule->children; n; n = n->next)
+		if (n->type == XML_ELEMENT_NODE &&
+		    (strncmp(pxml_get(n, "attribute"), PLACED_SCORE, strlen(PLACED_SCORE)) == 0 ||
+		     is_about_scores(n)))
+			return true;
+	return false;
+}
+
 static void ban(struct reading *r, const xmlNode *n, json_t *vms, json_t *hosts)
 {
 	if (json_array_size(hosts) > 0)
@@ -206,7 +217,8 @@ static void read_location(void *ctx, xmlNode *n)
 	}
 	/* A rule that takes a score from an attribute, as ebb-placed adds them, bans nothing. */
 	for (xmlNode *rule = n->children; json_array_size(vms) > 0 && rule; rule = rule->next)
-		if (pxml_is(rule, "rule") && must(pxml_get(rule, "score")) < 0)
+		if (pxml_is(rule, "rule") && must(pxml_get(rule, "score")) < 0 &&
+		    !is_about_scores(rule))
 			ban_by_rule(r, n, rule, vms);
 	json_decref(vms);
 }

@@ -260,7 +260,7 @@ static json_t *answer_vm(const struct planning *p, uint32_t i)
 		      "plan", host_name(p, plan), "pacemaker", pacemaker ? pacemaker : json_null(),
 		      "refusal", refusal ? refusal : json_null(), "scores",
 		      vm ? scores(p->c, vm) : json_object());
-	if (p->vm < 0 ? plan != origin || was_lost || is_added : p->vm == (int)i)
+	if (p->vm < 0 ? plan != origin || plan < 0 || was_lost || is_added : p->vm == (int)i)
 		json_object_set_new(o, "why", why(p, i));
 	return o;
 }

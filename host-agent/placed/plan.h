@@ -13,7 +13,8 @@
 struct placed_question {
 	const char *lost;		/* name of a host that dies; NULL: none */
 	const char *add;		/* class of one more VM; NULL: none */
-	const char *vm;			/* to be explained; NULL: those that the plan moves */
+	/* To be explained; NULL: those that the plan moves, or has no host for. */
+	const char *vm;
 	uint64_t steps;			/* candidates that are looked at, at most */
 	/* Ends the search, too; now: microseconds.  usec 0: only steps do. */
 	uint64_t usec;

@@ -123,6 +123,14 @@ static int read_ban(struct reading *r, const json_t *from)
 	return rc;
 }
 
+static int compare(const void *a, const void *b)
+{
+	const struct placed_rule *x = a, *y = b;
+	const int names = strcmp(x->id, y->id);
+
+	return names ? names : x->vm != y->vm ? x->vm - y->vm : x->other - y->other;
+}
+
 static void link_sets(struct placed_cluster *c)
 {
 	for (int vm = 0; vm < c->num_vms; vm++)
@@ -164,6 +172,9 @@ int placed_rules_read(struct placed_cluster *c, const json_t *from, char *ret_co
 				rc = kinds[k].read(&r, rule);
 		}
 	link_sets(c);
+	/* Pacemaker takes them in the order of their names. */
+	if (rc == 0 && c->num_rules > 0)
+		qsort(c->rules, (size_t)c->num_rules, sizeof(*c->rules), compare);
 	return rc;
 }
 

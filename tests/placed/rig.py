@@ -184,6 +184,44 @@ class Cluster:
                 text = cib.read()
             self.write(fn(text))
 
+    def constrain(self, xml):
+        self.tool("cibadmin", "--create", "-o", "constraints", "--xml-text", xml)
+
+    def facts(self, host):
+        with open(os.path.join(self.folder, "attrd", "ebb-facts", host), encoding="utf-8") as f:
+            return json.load(f)
+
+    def set_domains(self, **domains):
+        """The fault domain of hosts, as an operator gives it."""
+        for host, domain in domains.items():
+            self.tool("crm_attribute", "-N", host, "-n", "ebb-fault-domain", "-v", domain)
+
+    def write_scores(self, scores):
+        """By hand, {VM: {host: score}}, with the rules and the facts that placers would give."""
+        for vm, its in scores.items():
+            name = f"ebb-score-{vm}"
+            self.constrain(f'<rsc_location id="{name}" rsc="{vm}"><rule id="{name}-r" '
+                           f'score-attribute="{name}"><expression id="{name}-e" '
+                           f'attribute="{name}" operation="defined"/></rule></rsc_location>')
+            self.tool("crm_resource", "-r", vm, "--meta", "-p", "resource-stickiness", "-v", "50")
+            for host, score in its.items():
+                self.tool("crm_attribute", "-N", host, "-l", "reboot", "-n", name, "-v",
+                          str(score))
+        folder = os.path.join(self.folder, "attrd", "ebb-facts")
+        os.makedirs(folder)
+        for host in self.hosts:
+            with open(os.path.join(folder, host), "w", encoding="utf-8") as f:
+                json.dump({"v": 1, "cap": [1000 * CPUS, MEMORY_MIB, 0], "ready": True,
+                           "moving": "", "vms": {}}, f)
+
+    def place(self, *options):
+        """What ebbctl place answers now: {VM: its plan}."""
+        done = subprocess.run(
+            [os.path.join(PROGRAMS, "ebbctl"), "place", "--json", "--traces",
+             os.path.join(self.folder, "traces"), "--steps", "2000", *options],
+            check=True, env=self.env("none"), capture_output=True, text=True)
+        return {vm["vm"]: vm for vm in json.loads(done.stdout)["vms"]}
+
     def set_quorum(self, has):
         self.change(lambda text: re.sub(r'have-quorum="[01]"', f'have-quorum="{int(has)}"', text))
 
