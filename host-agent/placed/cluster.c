@@ -161,6 +161,16 @@ static bool has_room(const struct placed_cluster *c, const char *name, const jso
 	       (size_t)c->num_vms + json_object_size(resources) < PLACED_MAX_VMS;
 }
 
+/* Whether this host's word on the VM counts: that of the one on which Pacemaker has it, if any. */
+static bool is_believed(const struct placed_cluster *c, int h, const struct placed_vm *vm,
+			const json_t *resources)
+{
+	const char *home = json_string_value(json_object_get(json_object_get(resources, vm->name),
+							     "host"));
+
+	return home ? strcmp(home, c->hosts[h].name) == 0 : vm->host < 0;
+}
+
 static int read_facts_vms(struct placed_cluster *c, int h, const json_t *vms,
 			  const json_t *resources)
 {
@@ -184,17 +194,17 @@ static int read_facts_vms(struct placed_cluster *c, int h, const json_t *vms,
 		vm = get_vm(c, name);
 		if (!vm)
 			return -ENOSPC;
-		if (vm->host >= 0) {
-			vm->other_host = h;
-			complain(c, "VM %s: hosts %s and %s both say that it runs there; nothing "
-				 "is decided about it", name, c->hosts[vm->host].name,
-				 c->hosts[h].name);
-			continue;
-		}
-		wrong = read_vm(value, vm);
+		wrong = is_believed(c, h, vm, resources) ? read_vm(value, vm) : NULL;
 		if (wrong)
 			complain(c, "VM %s: what host %s tells of it makes no sense (%s): left out",
 				 name, c->hosts[h].name, wrong);
+		if (vm->host >= 0) {
+			complain(c, "VM %s: hosts %s and %s both say that it runs there; nothing "
+				 "is decided about it", name, c->hosts[vm->host].name,
+				 c->hosts[h].name);
+			vm->other_host = h;
+			continue;
+		}
 		vm->host = h;
 	}
 	return 0;

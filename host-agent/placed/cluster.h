@@ -76,7 +76,10 @@ struct placed_host {
 
 struct placed_vm {
 	char name[PLACED_NAME_SIZE];
-	/* As its host tells; of a VM that runs nowhere the last that was told. */
+	/*
+	 * As the host tells on which Pacemaker has it, whoever else says that it runs there; of a
+	 * VM that runs nowhere the last that was told.
+	 */
 	bool is_known;			/* somebody told it once */
 	char class[PLACED_NAME_SIZE];
 	enum place_role role;

@@ -175,6 +175,55 @@ static void test_lies(void **state)
 	json_decref(none);
 }
 
+/* Of VMs that several hosts claim the one counts on which Pacemaker has it. */
+static void test_whose_word_counts(void **state)
+{
+#define CLAIM(cpu)	"\"facts\":{\"v\":1,\"cap\":[1,1,0],\"vms\":{\"a\":{\"c\":\"x\",\"a\":" cpu \
+			",\"u\":[" cpu ",0,0],\"p\":[0,0,0],\"f\":[" cpu ",0,0]}}}"
+	static const struct {
+		const char *home, *claims[3];	/* of h1 to h3 */
+		int host, other, age;		/* -1: nothing is believed */
+	} cases[] = {
+		{ "h2", { CLAIM("9"), CLAIM("2"), "" }, 0, 1, 2 },
+		{ "h2", { "", CLAIM("2"), CLAIM("9") }, 1, 2, 2 },
+		{ "h3", { CLAIM("9"), CLAIM("8"), CLAIM("3") }, 0, 2, 3 },
+		/* The host itself tells nothing of it. */
+		{ "h2", { CLAIM("9"), "", "" }, 0, -1, -1 },
+		/* Pacemaker has it nowhere: the first one. */
+		{ NULL, { CLAIM("1"), CLAIM("9"), "" }, 0, 1, 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_t *all = json_pack("{s:{}, s:{s:{s:s*, s:{s:i}}}}", "hosts", "resources", "a",
+					"host", cases[i].home, "utilization", "ebb-cpu", 7);
+		struct ebb_err err = { "" };
+		struct placed_cluster c;
+
+		for (int h = 0; h < 3; h++) {
+			const char *claim = cases[i].claims[h];
+			char name[] = "h1", text[512];
+
+			name[1] = (char)('1' + h);
+			snprintf(text, sizeof(text), "{\"online\":true%s%s}", *claim ? "," : "",
+				 claim);
+			json_object_set_new(json_object_get(all, "hosts"), name,
+					    json_loads(text, 0, NULL));
+		}
+		assert_int_equal(placed_cluster_read(all, &c, &err), 0);
+		assert_int_equal(c.vms[0].host, cases[i].host);
+		assert_int_equal(c.vms[0].other_host, cases[i].other);
+		assert_int_equal(c.vms[0].is_known, cases[i].age >= 0);
+		if (cases[i].age >= 0)
+			assert_int_equal(c.vms[0].age_s, cases[i].age);
+		/* What Pacemaker was told is better than a lie. */
+		assert_int_equal((int)c.vms[0].floor[PLACE_CPU], cases[i].age >= 0 ?
+				 cases[i].age : 7);
+		placed_cluster_finish(&c);
+		json_decref(all);
+	}
+}
+
 /* A host that tells of any number of VMs keeps nobody from reading the rest. */
 static void test_flood(void **state)
 {
@@ -456,7 +505,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pacemaker), cmocka_unit_test(test_pacemaker_bad_output),
-		cmocka_unit_test(test_lies), cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_lies),
+		cmocka_unit_test(test_whose_word_counts), cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_score_values),
 		cmocka_unit_test(test_report),
 		cmocka_unit_test(test_capacity_of_shared_cores), cmocka_unit_test(test_traces),
