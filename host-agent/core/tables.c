@@ -287,6 +287,7 @@ int core_vm_defined(struct ebb_state *s, usec_t now, const struct ebb_fact *fact
 		vm->error[0] = '\0';
 	take_memory(vm, d);
 	vm->volumes = d->volumes;
+	vm->disk_bytes = d->disk_bytes;
 	s->cycle.plan_is_stale = true;
 	set_sla(s, now, vm, &d->sla, "defined");
 	io_changed(&s->io, vm);

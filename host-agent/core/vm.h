@@ -401,6 +401,7 @@ struct ebb_vm {
 	uint64_t boot_bytes[EBB_MAX_GUEST_NODES];
 	uint32_t pool_blocks[EBB_MAX_GUEST_NODES];
 	struct ebb_vm_volumes volumes;	/* its disks on the volume server */
+	uint64_t disk_bytes;		/* of its other disks, for people and placers */
 	struct ebb_vm_cap cap;
 	struct ebb_vm_share share;
 	struct ebb_vm_reserve reserve;

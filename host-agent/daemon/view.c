@@ -236,7 +236,7 @@ static void add_memory(json_t *o, const struct ebb_vm *vm, const struct ebb_vm_t
 		{ "mem_held_bytes", t->mem_held },     { "mem_limit_bytes", t->mem_limit },
 		{ "mem_target_bytes", t->mem_target },
 		{ "mem_unconfirmed_bytes", t->mem_unconfirmed },
-		{ "mem_cgroup_bytes", vm->cap.bytes },
+		{ "mem_cgroup_bytes", vm->cap.bytes }, { "disk_bytes", vm->disk_bytes },
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)

@@ -302,6 +302,7 @@ struct ebb_fact_vm_defined {
 	uint64_t boot_bytes[EBB_MAX_GUEST_NODES];
 	uint32_t pool_blocks[EBB_MAX_GUEST_NODES];
 	struct ebb_vm_volumes volumes;	/* may change while the VM runs */
+	uint64_t disk_bytes;		/* of its disks that are no such volumes; it may, too */
 };
 
 struct ebb_fact_vm_invalid {

@@ -141,7 +141,7 @@ static void read_vm(const json_t *vm, double use[PLACE_N_RESOURCES],
 	if (use[PLACE_CPU] > most)
 		use[PLACE_CPU] = most;
 	use[PLACE_MEMORY] = mib(vm, "mem_held_bytes");
-	use[PLACE_DISK] = 0;
+	use[PLACE_DISK] = mib(vm, "disk_bytes");
 	floor[PLACE_CPU] = floor_cpu(vm);
 	floor[PLACE_MEMORY] = mib(vm, "mem_floor_bytes") + number(vm, "promised_mem_mib");
 	floor[PLACE_DISK] = 0;

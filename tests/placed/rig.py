@@ -97,11 +97,13 @@ class Ebbd:
         return {"quorum": request["quorum"]}
 
     @staticmethod
-    def vm(name, cpu=200, memory=256, floor_cpus=1, floor_memory=256, move="", vm_class="spot"):
+    def vm(name, cpu=200, memory=256, floor_cpus=1, floor_memory=256, move="", vm_class="spot",
+           disk=0):
         return {"name": name, "state": "running", "class": vm_class, "shared": False,
                 "nodes": [{"floor": floor_cpus, "reserved": floor_cpus}],
                 "cpus_held": max(floor_cpus, -(-cpu // 1000)), "mem_held_bytes": memory << 20,
                 "mem_floor_bytes": floor_memory << 20, "promised_mem_mib": 0,
+                "disk_bytes": disk << 20,
                 "telemetry": {"cpu_permille": cpu},
                 "move": {"vm": name, "text": move} if move else None}
 
@@ -186,6 +188,11 @@ class Cluster:
 
     def constrain(self, xml):
         self.tool("cibadmin", "--create", "-o", "constraints", "--xml-text", xml)
+
+    def stickiness(self, vm):
+        m = re.search(rf'id="{vm}-[^"]*" name="resource-stickiness" value="([^"]*)"',
+                      self.tool("cibadmin", "-Q"))
+        return m.group(1) if m else None
 
     def facts(self, host):
         with open(os.path.join(self.folder, "attrd", "ebb-facts", host), encoding="utf-8") as f:

@@ -20,6 +20,13 @@ class Placed(unittest.TestCase):
         self.assertNotRegex(c.simulate(), "Migrate|Stop|Restart")
         self.assertEqual(c.where(), where)
 
+    def test_a_large_disk_is_dear_to_move(self):
+        c = self.cluster("a", "b")
+        c.vms["a"]["disk"] = 200 << 10
+        c.start_placers()
+        c.settle()
+        c.wait("both have a cost", lambda: [c.stickiness(vm) for vm in "ab"] == ["200", "100"])
+
     def test_recommended_move_is_a_live_migration_to_the_best_host(self):
         c = self.cluster("a")
         c.start_placers()

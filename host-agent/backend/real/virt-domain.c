@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "backend/real/disks.h"
 #include "backend/real/virt-domain.h"
 #include "backend/real/virt-error.h"
 #include "util/text.h"
@@ -34,6 +35,8 @@ static int read_xml(virDomainPtr dom, uint16_t num_host_nodes, const char *nbd_s
 	d->sla = ebb_metadata_parse(xml, num_host_nodes, d->is_running, &d->metadata, &d->error);
 	if (d->sla > 0 && nbd_socket[0])
 		ebb_metadata_volumes(xml, nbd_socket, &d->volumes);
+	if (d->sla > 0)
+		d->disk_bytes = ebb_disks_size(xml);
 	free(xml);
 	return 0;
 }

@@ -24,6 +24,7 @@ struct ebb_virt_domain {
 	int sla;			/* 1: metadata is valid; 0: no SLA; -errno: see error */
 	struct ebb_metadata metadata;
 	struct ebb_vm_volumes volumes;	/* sla 1: its disks on the volume server */
+	uint64_t disk_bytes;		/* sla 1: of its other disks (disks.h) */
 	struct ebb_err error;
 };
 

@@ -46,7 +46,8 @@ static void define(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
 	    memcmp(w->metadata.vcpus, m->vcpus, sizeof(m->vcpus)) == 0 &&
 	    memcmp(w->metadata.boot_bytes, m->boot_bytes, sizeof(m->boot_bytes)) == 0 &&
 	    memcmp(w->metadata.pool_blocks, m->pool_blocks, sizeof(m->pool_blocks)) == 0 &&
-	    memcmp(&w->volumes, &look->domain.volumes, sizeof(w->volumes)) == 0)
+	    memcmp(&w->volumes, &look->domain.volumes, sizeof(w->volumes)) == 0 &&
+	    w->disk_bytes == look->domain.disk_bytes)
 		return;
 	d->sla = sla;
 	memcpy(d->name, look->domain.name, sizeof(d->name));
@@ -55,6 +56,7 @@ static void define(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
 	memcpy(d->boot_bytes, m->boot_bytes, sizeof(d->boot_bytes));
 	memcpy(d->pool_blocks, m->pool_blocks, sizeof(d->pool_blocks));
 	d->volumes = look->domain.volumes;
+	d->disk_bytes = look->domain.disk_bytes;
 	rc = tell(w, now, sink, &fact);
 	memcpy(w->name, look->domain.name, sizeof(w->name));
 	/* A definition that the core finds wrong (-EINVAL) it has noted, so it counts as told. */
@@ -63,6 +65,7 @@ static void define(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
 	w->told = EBB_WATCH_VALID;
 	w->metadata = *m;
 	w->volumes = look->domain.volumes;
+	w->disk_bytes = look->domain.disk_bytes;
 	w->metadata.sla = found;
 	w->sla = sla;
 	w->error[0] = '\0';

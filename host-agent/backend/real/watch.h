@@ -35,6 +35,7 @@ struct ebb_watch {
 	uint64_t order;			/* of the run that was told */
 	struct ebb_metadata metadata;	/* VALID: as found */
 	struct ebb_vm_volumes volumes;	/* VALID: as found */
+	uint64_t disk_bytes;		/* VALID: as found */
 	struct ebb_sla sla;		/* VALID: in force, since told or set by the operator */
 	char error[EBB_TEXT_SIZE];	/* INVALID: as told */
 };

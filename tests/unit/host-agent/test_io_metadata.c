@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
+#include "backend/real/disks.h"
 #include "backend/real/metadata.h"
 #include "model/sla-io.h"
 
@@ -252,6 +254,30 @@ static void test_volumes(void **state)
 	assert_int_equal(v.num, EBB_MAX_VOLUMES);
 	assert_int_equal(v.num_more, 2);
 	assert_int_equal(ebb_metadata_volumes("<domain>", "/run/v/nbd.sock", &v), -EINVAL);
+}
+
+static void test_disks(void **state)
+{
+	char path[] = "/tmp/ebb-disk-XXXXXX", xml[2048];
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 3 << 20), 0);
+	/* Of four: a CD, a disk elsewhere, one that is gone, one on a path that is none. */
+	snprintf(xml, sizeof(xml),
+		 "<domain><devices><disk type='file'><source file='%s'/></disk>"
+		 "<disk type='block' device='disk'><source dev='%s'/><backingStore>"
+		 "<source file='%s'/></backingStore></disk>"
+		 "<disk type='file' device='cdrom'><source file='%s'/></disk>" OURS("data")
+		 "<disk type='file'><source file='/nowhere/x'/></disk><disk type='volume'>"
+		 "<source pool='p' file='x'/></disk><disk device='lun'><source dev='/dev/null'/>"
+		 "</disk><disk/></devices></domain>", path, path, path, path);
+	assert_int_equal(ebb_disks_size(xml), 6 << 20);
+	assert_int_equal(ebb_disks_size(good), 0);
+	assert_int_equal(ebb_disks_size("<domain>"), 0);
+	close(fd);
+	unlink(path);
 }
 
 static const struct {
@@ -635,6 +661,7 @@ int main(void)
 		cmocka_unit_test(test_reserve),
 		cmocka_unit_test(test_io),
 		cmocka_unit_test(test_volumes),
+		cmocka_unit_test(test_disks),
 		cmocka_unit_test(test_spot),
 		cmocka_unit_test(test_no_sla),
 		cmocka_unit_test(test_live),

@@ -296,7 +296,8 @@ static json_t *report(struct placed_memory *m, const char *vms, uint64_t now_s, 
 #define EBBD_VM(cpu) \
 	"{\"vms\":[{\"name\":\"a\",\"state\":\"running\",\"class\":\"spot\",\"nodes\":[{" \
 	"\"floor\":1,\"reserved\":2}],\"cpus_held\":3,\"mem_held_bytes\":67108864," \
-	"\"mem_floor_bytes\":33554432,\"promised_mem_mib\":16,\"telemetry\":{" \
+	"\"mem_floor_bytes\":33554432,\"promised_mem_mib\":16,\"disk_bytes\":2147483648," \
+	"\"telemetry\":{" \
 	"\"cpu_permille\":" cpu "},\"move\":" \
 	"{\"text\":\"why\"}},{\"name\":\"b\",\"state\":\"stopped\"}]}"
 
@@ -318,6 +319,7 @@ static void test_report(void **state)
 	assert_int_equal(json_integer_value(json_array_get(json_object_get(all, "cap"), 1)), 1024);
 	assert_int_equal(json_object_size(json_object_get(all, "vms")), 1);
 	assert_int_equal(amount(all, "u", PLACE_CPU), 1800);
+	assert_int_equal(amount(all, "u", PLACE_DISK), 2048);
 	assert_int_equal(amount(all, "f", PLACE_CPU), 2000);
 	assert_int_equal(amount(all, "f", PLACE_MEMORY), 48);
 	assert_string_equal(json_string_value(json_object_get(vm, "mv")), "why");
