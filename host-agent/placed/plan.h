@@ -28,11 +28,11 @@ struct placed_question {
  *    "before":{...},"after":{...},"complaints":[...]}
  *
  * host and plan: names, null: on none.  pacemaker: of VMs of the lost host, where the scores that
- * stand let Pacemaker start it; else null.  refusal: why it is on none, with the
- * operator's constraint if that is it, or null.  why: for VMs that
- * are explained, a row for each host, as place_explain() has them: "host", "chosen", "risk_with",
- * "risk_without", "ruled_out":[constraints], "resource", "room", "text" (for people).  before,
- * after: what the placement is worth: "score", "risk" (hosts that are expected to see a violation),
+ * stand let Pacemaker start it; else null.  refusal: why it is on none, with the operator's
+ * constraint if that is it, or null.  why: for VMs that are explained, a row for each host, as
+ * place_explain() has them: "host", "chosen", "risk_with", "risk_without", "ruled_out":
+ * [constraints], "resource", "room", "text" (for people, also with the operator's constraint).
+ * before, after: what the placement is worth: "score", "risk" (hosts that are expected to see a violation),
  * "moves", "unplaced".  Loads and capacities in the units of place_resources, risks from 0 to 1.
  *
  * NULL: -ENOENT in *ret_rc: there is no such host, VM or class (err says which there are); -errno.
