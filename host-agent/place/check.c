@@ -51,7 +51,7 @@ static bool is_same_domain(int32_t a, int32_t b)
 	return a >= 0 && a == b;
 }
 
-/* A VM that must not be with another one within `scopes` would be on `to`, that one is elsewhere. */
+/* A VM would be on `to` that must not be within `scopes` of one that is `there`. */
 static uint32_t check_scopes(const struct place *p, uint32_t there, uint32_t to, uint32_t scopes)
 {
 	const struct place_host *a = &p->hosts[there].in, *b = &p->hosts[to].in;

@@ -267,8 +267,8 @@ enum place_scope {
 
 /*
  * Rules about single VMs, for those that form no sets.  place_part(): a and b must not be together
- * within `scopes`; -EINVAL also for VMs of one affinity set.  place_ban(): the VM must not be on the
- * host.  VMs that break a rule already stay where they are until they are put elsewhere.
+ * within `scopes`; -EINVAL also for VMs of one affinity set.  place_ban(): the VM must not be on
+ * the host.  VMs that break a rule already stay where they are until they are put elsewhere.
  */
 int place_part(struct place *place, uint32_t a, uint32_t b, uint32_t scopes);
 int place_ban(struct place *place, uint32_t vm, uint32_t host);

@@ -112,7 +112,7 @@ struct placed_rule {
 	char id[PLACED_NAME_SIZE];
 	enum placed_rule_type type;
 	enum place_scope scope;		/* of APART */
-	bool has_influence;		/* of APART: what vm prefers counts against other's wishes */
+	bool has_influence;		/* of APART: what vm wants counts against other's wishes */
 	int vm;				/* of APART the one that has to avoid the other one */
 	int other;			/* VM; of BAN the host */
 };

@@ -362,8 +362,8 @@ static void begin_move(struct run *d)
 			d->s->moving_since = d->now;
 			d->s->awaited[0] = '\0';
 			snprintf(text, sizeof(text), "moves to %s, which has %lld, at a cost of "
-				 "%lld: it %s", d->c->hosts[target].name, (long long)search.sums[target],
-				 (long long)cost, vm->why);
+				 "%lld: it %s", d->c->hosts[target].name,
+				 (long long)search.sums[target], (long long)cost, vm->why);
 			set_score(d, vm, 0, text);
 			return;
 		}

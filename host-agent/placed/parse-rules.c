@@ -31,7 +31,9 @@ static int must(const char *score)
 		return 1;
 	if (strcasecmp(score, "-INFINITY") == 0)
 		return -1;
-	return atoll(score) >= -PLACED_SCORE_NEVER ? 1 : atoll(score) <= PLACED_SCORE_NEVER ? -1 : 0;
+	if (atoll(score) >= -PLACED_SCORE_NEVER)
+		return 1;
+	return atoll(score) <= PLACED_SCORE_NEVER ? -1 : 0;
 }
 
 static bool is_running(const char *role)
@@ -99,7 +101,8 @@ static void read_colocation(void *ctx, xmlNode *n)
 			json_array_append_new(vms, json_string(pxml_get(n, "with-rsc")));
 			json_array_append_new(vms, json_string(pxml_get(n, "rsc")));
 		}
-		if (!is_running(pxml_get(n, "rsc-role")) || !is_running(pxml_get(n, "with-rsc-role")))
+		if (!is_running(pxml_get(n, "rsc-role")) ||
+		    !is_running(pxml_get(n, "with-rsc-role")))
 			why_not = "a role in it";
 	} else {
 		vms = vms_of(r, set);

@@ -32,8 +32,9 @@ struct placed_question {
  * constraint if that is it, or null.  why: for VMs that are explained, a row for each host, as
  * place_explain() has them: "host", "chosen", "risk_with", "risk_without", "ruled_out":
  * [constraints], "resource", "room", "text" (for people, also with the operator's constraint).
- * before, after: what the placement is worth: "score", "risk" (hosts that are expected to see a violation),
- * "moves", "unplaced".  Loads and capacities in the units of place_resources, risks from 0 to 1.
+ * before, after: what the placement is worth: "score", "risk" (hosts that are expected to see a
+ * violation), "moves", "unplaced".  Loads and capacities in the units of place_resources, risks
+ * from 0 to 1.
  *
  * NULL: -ENOENT in *ret_rc: there is no such host, VM or class (err says which there are); -errno.
  */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Constraints of the operator's: what ebb-placed publishes never makes Pacemaker do what they forbid,
-or move a VM for another one's sake, and ebbctl place plans what Pacemaker does."""
+"""Constraints of the operator's: what ebb-placed publishes never makes Pacemaker do what they
+forbid, or move a VM for another one's sake, and ebbctl place plans what Pacemaker does."""
 import random
 import re
 import unittest

@@ -178,8 +178,8 @@ static void test_lies(void **state)
 /* Of VMs that several hosts claim the one counts on which Pacemaker has it. */
 static void test_whose_word_counts(void **state)
 {
-#define CLAIM(cpu)	"\"facts\":{\"v\":1,\"cap\":[1,1,0],\"vms\":{\"a\":{\"c\":\"x\",\"a\":" cpu \
-			",\"u\":[" cpu ",0,0],\"p\":[0,0,0],\"f\":[" cpu ",0,0]}}}"
+#define CLAIM(cpu)	"\"facts\":{\"v\":1,\"cap\":[1,1,0],\"vms\":{\"a\":{\"c\":\"x\"," \
+			"\"a\":" cpu ",\"u\":[" cpu ",0,0],\"p\":[0,0,0],\"f\":[" cpu ",0,0]}}}"
 	static const struct {
 		const char *home, *claims[3];	/* of h1 to h3 */
 		int host, other, age;		/* -1: nothing is believed */
