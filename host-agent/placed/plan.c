@@ -17,7 +17,7 @@ struct planning {
 	int vm;				/* to be explained; -1: those that are moved */
 	int added;			/* index in place; -1: none */
 	json_t *refusals;		/* by VM: why it is on no host */
-	int *where;			/* hosts of the cluster's VMs in the plan, when last asked */
+	int *where;			/* host of each VM of the cluster, when last asked */
 };
 
 static json_t *host_name(const struct planning *p, int32_t host)

@@ -11,10 +11,10 @@
 #include "util/text.h"
 
 #define MAX_FILE	(256u << 20)
+#define STEP_S		600		/* place_grid_default() */
 
 struct row {
 	char vm[PLACED_NAME_SIZE];
-	uint32_t step_s;
 	float amounts[PLACE_N_RESOURCES];
 };
 
@@ -58,9 +58,9 @@ static const char *read_row(const char *line, struct row *ret)
 	memcpy(ret->vm, line, comma - line);
 	ret->vm[comma - line] = '\0';
 	step = strtol(comma + 1, &end, 10);
-	if (step < 1 || step > 86400)
-		return "step_s is not from 1 to 86400";
-	ret->step_s = (uint32_t)step;
+	/* The one interval that place takes: it refuses all traces for one with another. */
+	if (step != STEP_S)
+		return "step_s is not 600";
 	for (int i = 0; i < PLACE_N_RESOURCES; i++) {
 		if (*end != ',')
 			return "a number is missing";
@@ -143,8 +143,6 @@ static int read_lines(struct reading *r, char *text)
 		part = part_of(r, &row);
 		if (!part)
 			return -ENOMEM;
-		if (!wrong && row.step_s != part->first.step_s)
-			wrong = "another step_s than before";
 		if (wrong && !part->is_bad)
 			complain(r, number, wrong);
 		part->is_bad = part->is_bad || wrong;
@@ -169,10 +167,10 @@ static int take_parts(struct reading *r)
 		if (p->is_bad || p->num == 0)
 			continue;
 		more[t->num_traces++] = (struct place_trace){
-			.class = r->class, .role = PLACE_PRIMARY, .step_seconds = p->first.step_s,
+			.class = r->class, .role = PLACE_PRIMARY, .step_seconds = STEP_S,
 			.steps = p->num, .demand = p->demand,
 			/* One that is shorter than what is looked at has ended. */
-			.was_deleted = (uint64_t)p->num * p->first.step_s < 2 * 86400,
+			.was_deleted = (uint64_t)p->num * STEP_S < 2 * 86400,
 		};
 		p->demand = NULL;
 	}

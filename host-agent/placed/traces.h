@@ -2,7 +2,7 @@
 /*
  * Demand of earlier VMs, from a folder with a file for each class: CLASS.csv.  Its first line is
  * "vm,step_s,cpu,memory,disk"; then a line for each step of each VM, in the order of time within a
- * VM: a name, the seconds between two steps, and what it used: thousandths of a CPU, MiB, MiB.
+ * VM: a name, 600 (seconds between two steps), and what it used: thousandths of a CPU, MiB, MiB.
  */
 #ifndef EBB_PLACED_TRACES_H
 #define EBB_PLACED_TRACES_H

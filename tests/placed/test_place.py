@@ -106,6 +106,18 @@ class Place(unittest.TestCase):
         self.assertRegex(why["h1"]["text"], "^chosen, and the reserve gave way: the cpu ")
         self.assertNotIn("cannot take it", why["h2"]["text"])
 
+    def test_traces_with_another_interval_are_left_out(self):
+        """They are no reason to have no plan at all."""
+        with open(os.path.join(self.folder.name, "traces", "odd.csv"), "w",
+                  encoding="utf-8") as f:
+            f.write("vm,step_s,cpu,memory,disk\n" + "t,300,1500,100,0\n" * 600 +
+                    "u,600,1500,100,0\n" * 300 + "v,600,1500,,0\nw,600,-1,0,0\n")
+        facts = cluster(h1={"a": 500}, h2={})
+        done = self.run_place(facts, "--add", "odd")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for words in ("line 2: step_s is not 600", "line 902: a hole", "line 903: an amount is "):
+            self.assertIn(words, done.stderr)
+
     def test_costs_and_traces_are_those_of_the_placer(self):
         with open(os.path.join(self.folder.name, "traces", "big.csv"), "w",
                   encoding="utf-8") as f:

@@ -169,6 +169,28 @@ class Placed(unittest.TestCase):
         c.wait("both are corrected", lambda: 990 <= c.scores("a")[other] < 1000 and
                not c.scores("ghost"))
 
+    def test_two_hosts_claim_a_vm(self):
+        """A split brain that fencing did not end, or an agent that lies: the host counts on which
+        Pacemaker has it, and nothing is decided."""
+        c = self.cluster("a")
+        c.start_placers()
+        home = c.settle()["a"]
+        liar = next(h for h in c.hosts if h != home)
+        c.wait("its floor is told", lambda: 'name="ebb-cpu" value="1000"' in
+               c.tool("cibadmin", "-Q"))
+        before = c.scores("a")
+        c.ebbds[liar].vms["a"] = {"cpu": 4000, "floor_cpus": 4, "move": "relieves node 0",
+                                  "vm_class": "liar", "disk": 9 << 20}
+        c.wait("all say so", lambda: all("both say that it runs there" in c.log(h)
+                                         for h in c.hosts))
+        seen = len(c.ebbds[home].quorum)
+        c.wait("some cycles", lambda: len(c.ebbds[home].quorum) > seen + 3)
+        self.assertEqual(c.scores("a"), before)
+        self.assertNotIn('name="ebb-cpu" value="4000"',
+                         c.tool("cibadmin", "-Q", "-o", "resources"))
+        self.assertEqual(c.place()["a"]["class"], "spot")
+        self.assertNotRegex(c.simulate(), "Migrate|Move|Stop|Restart")
+
     def test_vms_of_a_dead_host_do_not_all_go_to_one(self):
         c = self.cluster("a", "b", "c")
         for vm in c.vms.values():

@@ -397,7 +397,7 @@ static void test_traces(void **state)
 	assert_true(complains(complaints, "line 4: an amount is negative"));
 	assert_true(complains(complaints, "line 5: a number is missing"));
 	assert_true(complains(complaints, "line 6: step_s is not"));
-	assert_true(complains(complaints, "line 8: another step_s than before"));
+	assert_true(complains(complaints, "line 8: step_s is not 600"));
 	assert_true(complains(complaints, "class other, line 1"));
 	placed_traces_finish(&t);
 	json_decref(complaints);

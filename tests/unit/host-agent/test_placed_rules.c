@@ -33,7 +33,8 @@ static json_t *parse(const char *constraints, json_t *complaints)
 #define PAIR(score, more) "<rsc_colocation id='c' rsc='b' with-rsc='a' score='" score "'" more "/>"
 #define SET(score, more) \
 	"<rsc_colocation id='c' score='" score "'><resource_set id='s'" more ">" \
-	"<resource_ref id='a'/><resource_ref id='ip'/><resource_ref id='b'/><resource_ref id='c'/></resource_set>"
+	"<resource_ref id='a'/><resource_ref id='ip'/><resource_ref id='b'/>" \
+	"<resource_ref id='c'/></resource_set>"
 #define RULE(more, inner) \
 	"<rsc_location id='c' rsc='a'><rule id='r' score='-INFINITY'" more ">" inner \
 	"</rule></rsc_location>"
