@@ -164,10 +164,12 @@ static int spares_remove(struct log *log)
 
 /*
  * How far a segment reaches before it is used, and how much farther each time: recovery may have to
- * read that much in which nothing is.
+ * read that much in which nothing is. Where groups are long it is more, so that few of the log's
+ * syncs are for that.
  */
 #define REACH_FIRST	(256ull << 10)
 #define REACH_MORE	(4ull << 20)
+#define REACH_GROUPS	16u
 
 int log_segments_init(struct log_segments *segments, uint64_t standard_bytes)
 {
@@ -274,6 +276,13 @@ static int reach_write(struct log *log, int fd, uint64_t number, uint64_t bytes,
 	       log->io.ops->fdatasync(log->io.ctx, fd);
 }
 
+static uint64_t reach_more(const struct log_segments *segments)
+{
+	uint64_t groups = REACH_GROUPS * segments->group_bytes;
+
+	return groups > REACH_MORE ? groups : REACH_MORE;
+}
+
 /* The present segment reaches beyond end by more than groups need for a while. */
 static int reach_move(struct log *log, uint64_t end)
 {
@@ -281,7 +290,9 @@ static int reach_move(struct log *log, uint64_t end)
 	uint64_t last = groups_end(segments->bytes);
 	int rc;
 
-	end = end + REACH_MORE < last ? end + REACH_MORE : last;
+	end += reach_more(segments);
+	if (end > last)
+		end = last;
 	rc = reach_write(log, segments->fd, segments->number, segments->bytes, end);
 	if (!rc)
 		segments->reach = end;
@@ -336,7 +347,7 @@ int log_segment_prepare(struct log *log)
 	const struct log_segments *segments = &log->segments;
 	int rc = 0;
 
-	if (segments->fd >= 0 && segments->reach < segments->offset + REACH_MORE / 2 &&
+	if (segments->fd >= 0 && segments->reach < segments->offset + reach_more(segments) / 2 &&
 	    segments->reach < groups_end(segments->bytes))
 		rc = reach_move(log, segments->offset);
 	if (rc || segments->next_fd >= 0 ||
@@ -378,6 +389,7 @@ int log_segment_reserve(struct log *log, uint64_t group, uint64_t bytes)
 	uint64_t end = segments->offset + bytes;
 	int rc = 0;
 
+	segments->group_bytes = bytes;
 	if (segments->fd < 0 || end > groups_end(segments->bytes)) {
 		if (segments->next_fd < 0)
 			rc = next_make(log);

@@ -130,6 +130,7 @@ struct log_segments {
 	uint64_t bytes, next_bytes;	/* of the files */
 	uint64_t offset;	/* of the next group; 0: not even the header is there */
 	uint64_t reach, next_reach;	/* as they are on disk (F6) */
+	uint64_t group_bytes;	/* of the last one that room was made for */
 	void *block;		/* to be written: a header, or a reach */
 	pthread_mutex_t lock;	/* everything below */
 	struct log_segment *list;	/* in use, by rising number; the last one is written to */
