@@ -205,15 +205,24 @@ class Cluster:
 
     def write_scores(self, scores):
         """By hand, {VM: {host: score}}, with the rules and the facts that placers would give."""
-        for vm, its in scores.items():
-            name = f"ebb-score-{vm}"
-            self.constrain(f'<rsc_location id="{name}" rsc="{vm}"><rule id="{name}-r" '
-                           f'score-attribute="{name}"><expression id="{name}-e" '
-                           f'attribute="{name}" operation="defined"/></rule></rsc_location>')
-            self.tool("crm_resource", "-r", vm, "--meta", "-p", "resource-stickiness", "-v", "50")
-            for host, score in its.items():
-                self.tool("crm_attribute", "-N", host, "-l", "reboot", "-n", name, "-v",
-                          str(score))
+        def written(text):
+            for i, host in enumerate(self.hosts):
+                pairs = "".join(f'<nvpair id="{host}-{vm}" name="ebb-score-{vm}" '
+                                f'value="{its[host]}"/>' for vm, its in scores.items())
+                state = STATE.format(id=i + 1, host=host)
+                text = text.replace(state, state[:-2] + f'><transient_attributes id="{i + 1}">'
+                                    f'<instance_attributes id="status-{i + 1}">{pairs}'
+                                    "</instance_attributes></transient_attributes></node_state>")
+            for vm in scores:
+                text = text.replace(f'<meta_attributes id="{vm}-ma">',
+                                    f'<meta_attributes id="{vm}-ma"><nvpair id="{vm}-st" '
+                                    'name="resource-stickiness" value="50"/>')
+            return text.replace("<constraints/>", "<constraints>" + "".join(
+                f'<rsc_location id="ebb-score-{vm}" rsc="{vm}"><rule id="{vm}-r" '
+                f'score-attribute="ebb-score-{vm}"><expression id="{vm}-e" '
+                f'attribute="ebb-score-{vm}" operation="defined"/></rule></rsc_location>'
+                for vm in scores) + "</constraints>")
+        self.change(written)
         folder = os.path.join(self.folder, "attrd", "ebb-facts")
         os.makedirs(folder)
         for host in self.hosts:

@@ -179,10 +179,10 @@ class Rules(unittest.TestCase):
         says, and no other VM moves."""
         chance = random.Random(5)
         moved = 0
-        for _ in range(12):
+        for _ in range(8):
             c = self.cluster("a", "b", "c", "d", hosts=("h1", "h2", "h3", "h4", "h5"))
             moved += self.compare(c, chance)
-        self.assertGreater(moved, 6)
+        self.assertGreater(moved, 4)
 
     def compare(self, c, chance):
         homes = dict(zip("abcd", chance.sample(c.hosts, 4)))
@@ -201,8 +201,8 @@ class Rules(unittest.TestCase):
         c.write_scores({vm: self.scores(chance, c, vm, homes, rules) for vm in c.vms})
         c.simulate()
         self.assertEqual(c.where(), homes)
-        for xml in constraints:
-            c.constrain(xml)
+        c.change(lambda text: text.replace("</constraints>", "".join(constraints) +
+                                           "</constraints>"))
         self.assertNotRegex(c.simulate(), "Migrate|Move|Stop|Restart")
         lost = homes[chance.choice("abc")]
         plans = c.place("--host-lost", lost)
