@@ -15,9 +15,13 @@
 static int run(const struct placed_pacemaker *p, const char *const *argv, char **ret_output,
 	       struct ebb_err *err)
 {
-	char *output = NULL;
+	char *output = NULL, failure[256] = "";
 	int rc = placed_child_run(argv, p->limit_ms, &output, err);
 
+	if (rc > 0)
+		placed_pacemaker_failure(output, failure, sizeof(failure));
+	if (*failure)
+		ebb_err_set(err, rc, "%s", failure);
 	if (ret_output && rc >= 0)
 		*ret_output = output;
 	else

@@ -9,6 +9,7 @@
 #include "placed/pacemaker.h"
 #include "placed/rules.h"
 #include "placed/xml.h"
+#include "util/text.h"
 
 static xmlDoc *parse(const char *text, const char *what, struct ebb_err *err)
 {
@@ -284,4 +285,32 @@ json_t *placed_pacemaker_parse(const char *mon, const char *cib, const char *fac
 		return NULL;
 	}
 	return all;
+}
+
+struct failure {
+	char *text;
+	size_t size;
+};
+
+static void take_failure(void *ctx, xmlNode *n)
+{
+	const struct failure *f = ctx;
+	xmlChar *text = xmlNodeGetContent(n);
+
+	if (text)
+		ebb_text_copy(f->text, f->size, (const char *)text);
+	xmlFree(text);
+}
+
+void placed_pacemaker_failure(const char *output, char *ret, size_t size)
+{
+	struct ebb_err err;
+	/* The last one is the tool's own, those before are the library's. */
+	struct failure f = { .text = ret, .size = size };
+	xmlDoc *doc = parse(output, "a tool", &err);
+
+	*ret = '\0';
+	if (doc)
+		pxml_each(xmlDocGetRootElement(doc), "error", take_failure, &f);
+	xmlFreeDoc(doc);
 }

@@ -132,6 +132,22 @@ static void test_pacemaker_bad_output(void **state)
 	json_decref(complaints);
 }
 
+static void test_pacemaker_failure(void **state)
+{
+	char text[64];
+
+	(void)state;
+	placed_pacemaker_failure("<pacemaker-result><status code=\"102\"><errors>"
+				 "<error>error: Connection refused</error>"
+				 "<error>crm_mon: Connection to cluster failed</error>"
+				 "</errors></status></pacemaker-result>", text, sizeof(text));
+	assert_string_equal(text, "crm_mon: Connection to cluster failed");
+	placed_pacemaker_failure("<pacemaker-result/>", text, sizeof(text));
+	assert_string_equal(text, "");
+	placed_pacemaker_failure("no xml", text, sizeof(text));
+	assert_string_equal(text, "");
+}
+
 /* ---- lies ---------------------------------------------------------------------- */
 
 static void read_lie(const char *text, const char *complaint)
@@ -507,6 +523,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pacemaker), cmocka_unit_test(test_pacemaker_bad_output),
+		cmocka_unit_test(test_pacemaker_failure),
 		cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_whose_word_counts), cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_score_values),
