@@ -403,8 +403,8 @@ int placed_cluster_read(const json_t *from, struct placed_cluster *ret, struct e
 		complain(&c, "%s", complaint);
 	if (rc < 0) {
 		placed_cluster_finish(&c);
-		return ebb_err_set(err, rc, "more than %d hosts, %d VMs or %d constraints",
-				   PLACED_MAX_HOSTS, PLACED_MAX_VMS, PLACED_MAX_RULES);
+		return ebb_err_set(err, rc, "more than %d hosts or %d VMs", PLACED_MAX_HOSTS,
+				   PLACED_MAX_VMS);
 	}
 	*ret = c;
 	return 0;

@@ -19,8 +19,12 @@ static int add(struct reading *r, const json_t *from, struct placed_rule rule)
 	struct placed_cluster *c = r->c;
 	const char *id = json_string_value(json_object_get(from, "id"));
 
-	if (c->num_rules == PLACED_MAX_RULES)
-		return -ENOSPC;
+	if (c->num_rules == PLACED_MAX_RULES) {
+		snprintf(r->complaint, r->size, "constraint %.64s: there are more than %d pairs of "
+			 "VMs in all constraints: scores and plans do not know the rest",
+			 id ? id : "", PLACED_MAX_RULES);
+		return 0;
+	}
 	if (c->num_rules == r->max) {
 		const int max = 2 * r->max + 16;
 		struct placed_rule *more = reallocarray(c->rules, (size_t)max, sizeof(*more));

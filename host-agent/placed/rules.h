@@ -31,8 +31,8 @@ json_t *placed_rules_parse(xmlNode *constraints, const json_t *hosts, const json
 
 /*
  * Reads "rules"; hosts and VMs are there already.  What is about others is left out.  A text in
- * ret_complaint: two rules contradict each other, of which the later one is left out.  -ENOMEM;
- * -ENOSPC: there are too many.
+ * ret_complaint: two rules contradict each other, or there are too many; which is left out.
+ * -ENOMEM.
  */
 int placed_rules_read(struct placed_cluster *c, const json_t *from, char *ret_complaint,
 		      size_t size);

@@ -218,6 +218,32 @@ static void test_contradiction(void **state)
 	placed_cluster_finish(&c);
 }
 
+/* 200 VMs, each apart from each, are 19,900 pairs: what is too much is said, the rest is read. */
+static void test_too_many(void **state)
+{
+	json_t *vms = json_array(), *resources = json_object(), *all;
+	struct ebb_err err = { "" };
+	struct placed_cluster c;
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "vm%d", i);
+		json_object_set_new(resources, name, json_object());
+		json_array_append_new(vms, json_string(name));
+	}
+	all = json_pack("{s:{s:{}}, s:o, s:[{s:s, s:s, s:o}]}", "hosts", "h1", "resources",
+			resources, "rules", "id", "k", "type", "apart", "vms", vms);
+	assert_int_equal(placed_cluster_read(all, &c, &err), 0);
+	assert_int_equal(c.num_rules, PLACED_MAX_RULES);
+	assert_int_equal(json_array_size(c.complaints), 1);
+	assert_non_null(strstr(json_string_value(json_array_get(c.complaints, 0)),
+			       "do not know the rest"));
+	placed_cluster_finish(&c);
+	json_decref(all);
+}
+
 static void test_scores(void **state)
 {
 	const struct placed_policy policy = { .stickiness = { 100, 200, 300 }, .score_step = 20 };
@@ -248,6 +274,7 @@ int main(void)
 		cmocka_unit_test(test_parse),
 		cmocka_unit_test(test_best),
 		cmocka_unit_test(test_contradiction),
+		cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_scores),
 	};
 
