@@ -133,7 +133,7 @@ static int add_rule(struct place *p, uint32_t other, uint32_t scopes, uint32_t *
 {
 	if (p->n_rules == p->max_rules) {
 		const uint32_t max = 2 * p->max_rules + 16;
-		struct rule *rules = reallocarray(p->rules, max, sizeof(*rules));
+		struct rule *rules = realloc(p->rules, max * sizeof(*rules));
 
 		if (!rules)
 			return -ENOMEM;

@@ -158,6 +158,18 @@ int placed_vm_find(const struct placed_cluster *c, const char *name);
 /* Where it is, or would be. */
 int placed_vm_place(const struct placed_cluster *c, const char *name);
 
+/*
+ * The rule that keeps the VM, or one that must be with it, off the host; NULL: there is none.
+ * where: the host of each VM of the cluster, -1: none; NULL: as Pacemaker has them.
+ */
+const struct placed_rule *placed_rule_against(const struct placed_cluster *c,
+					      const struct placed_vm *vm, int host,
+					      const int *where);
+
+/* Whether two hosts are one within the scope of an APART rule. */
+bool placed_rule_joins(const struct placed_cluster *c, const struct placed_rule *rule, int a,
+		       int b);
+
 /* Letters, digits and ".-_", not too long: fits a resource of Pacemaker and an attribute. */
 bool placed_name_ok(const char *name);
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "placed/decide.h"
-#include "placed/rules.h"
 #include "util/text.h"
 
 struct run {

@@ -5,7 +5,6 @@
 #include <string.h>
 #include "placed/decide.h"
 #include "placed/model.h"
-#include "placed/rules.h"
 
 /* The trace of a VM without class: a day and a half, longer than what is looked at. */
 #define FLAT_STEPS	216u

@@ -181,33 +181,3 @@ int placed_rules_read(struct placed_cluster *c, const json_t *from, char *ret_co
 		qsort(c->rules, (size_t)c->num_rules, sizeof(*c->rules), compare);
 	return rc;
 }
-
-bool placed_rule_joins(const struct placed_cluster *c, const struct placed_rule *rule, int a, int b)
-{
-	const enum placed_domain domain = rule->scope == PLACE_WITHIN_FAULT_DOMAIN ? PLACED_FAULT :
-										     PLACED_UPGRADE;
-
-	return a == b || (rule->scope != PLACE_WITHIN_HOST &&
-			  c->hosts[a].domains[domain] == c->hosts[b].domains[domain]);
-}
-
-const struct placed_rule *placed_rule_against(const struct placed_cluster *c,
-					      const struct placed_vm *vm, int host,
-					      const int *where)
-{
-	for (int i = 0; i < c->num_rules; i++) {
-		const struct placed_rule *rule = &c->rules[i];
-		const bool is_one = c->vms[rule->vm].set == vm->set;
-		int other, its;
-
-		if (rule->type == PLACED_BAN && is_one && rule->other == host)
-			return rule;
-		if (rule->type != PLACED_APART || (!is_one && c->vms[rule->other].set != vm->set))
-			continue;
-		other = is_one ? rule->other : rule->vm;
-		its = where ? where[other] : c->vms[other].started_on;
-		if (its >= 0 && placed_rule_joins(c, rule, its, host))
-			return rule;
-	}
-	return NULL;
-}

@@ -37,16 +37,4 @@ json_t *placed_rules_parse(xmlNode *constraints, const json_t *hosts, const json
 int placed_rules_read(struct placed_cluster *c, const json_t *from, char *ret_complaint,
 		      size_t size);
 
-/*
- * The rule that keeps the VM, or one that must be with it, off the host; NULL: there is none.
- * where: the host of each VM of the cluster, -1: none; NULL: as Pacemaker has them.
- */
-const struct placed_rule *placed_rule_against(const struct placed_cluster *c,
-					      const struct placed_vm *vm, int host,
-					      const int *where);
-
-/* Whether two hosts are one within the scope of an APART rule. */
-bool placed_rule_joins(const struct placed_cluster *c, const struct placed_rule *rule, int a,
-		       int b);
-
 #endif
