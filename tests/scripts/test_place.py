@@ -67,6 +67,8 @@ class Place(unittest.TestCase):
                          ["violations_times_fewer", "failovers_times_fewer"])
         self.assertEqual(failed(made(disruption=0.8)), ["disruption_less_pct"])
         self.assertEqual(failed(made(new=2)), ["new_failovers_part"])
+        self.assertEqual(failed(made(new=1, before=0)), ["new_failovers_part"])
+        self.assertEqual(failed(made(new=0, before=0)), [])
         self.assertEqual(failed(made(refused=2)), ["room", "capacity_part"])
 
     def test_the_worst_set_counts(self):
