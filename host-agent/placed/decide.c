@@ -124,7 +124,7 @@ struct search {
 	const struct placed_vm *vm;
 	int from;
 	bool runs;			/* on `from`, which goes on to be there */
-	/* What Pacemaker adds up for the VM on each host; below 0: it can not be there. */
+	/* Pacemaker's sum of scores for the VM on each host; below 0: it can not be there. */
 	int64_t sums[PLACED_MAX_HOSTS];
 	const struct placed_rule *rule;	/* that rules out a host */
 	int num_left;			/* hosts other than `from` that nothing rules out */
@@ -301,7 +301,7 @@ static int move_target(struct search *s, int64_t *ret_cost, char *ret_why, size_
 			return -1;
 		}
 	}
-	/* What is left for its host when its score there is 0. */
+	/* The sum for its own host if its score there were 0. */
 	*ret_cost = s->sums[s->from] - (s->vm->scores[s->from] > 0 ? s->vm->scores[s->from] : 0);
 	if (best >= 0 && s->sums[best] <= *ret_cost) {
 		snprintf(ret_why, size, "the best other host, %s, has a score of %lld, and moving "

@@ -41,7 +41,7 @@ int placed_pacemaker_act(const struct placed_pacemaker *p, const struct placed_a
 json_t *placed_pacemaker_parse(const char *mon, const char *cib, const char *facts,
 			       json_t *complaints, struct ebb_err *err);
 
-/* What a tool with --output-as=xml says of its failure; not on standard error. "": nothing. */
+/* The error in output of a tool with --output-as=xml, which says it nowhere else; "": none. */
 void placed_pacemaker_failure(const char *output, char *ret, size_t size);
 
 #endif

@@ -37,7 +37,7 @@ static json_t *worth(const struct planning *p)
 
 /* ---- the operator's constraints ----------------------------------------------- */
 
-/* That which keeps the VM off a host, as the plan has it; NULL: none. */
+/* The operator's rule that keeps the VM off a host in this plan; NULL: none. */
 static const struct placed_rule *rule_against(const struct planning *p, uint32_t vm, int host)
 {
 	for (int i = 0; i < p->c->num_vms; i++) {

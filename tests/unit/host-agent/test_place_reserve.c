@@ -115,7 +115,7 @@ static void test_reserves_give_way(void **state)
 		assert_float_equal(score.excess, 0, 1e-9);
 		place_destroy(p);
 	}
-	/* What does not fit is refused, and not because of a reserve. */
+	/* A VM that does not fit is refused, and not because of a reserve. */
 	for (int i = 0; i < 2; i++) {
 		struct place *p;
 

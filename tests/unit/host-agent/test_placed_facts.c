@@ -232,7 +232,7 @@ static void test_whose_word_counts(void **state)
 		assert_int_equal(c.vms[0].is_known, cases[i].age >= 0);
 		if (cases[i].age >= 0)
 			assert_int_equal(c.vms[0].age_s, cases[i].age);
-		/* What Pacemaker was told is better than a lie. */
+		/* The floor that Pacemaker was told is better than a lie. */
 		assert_int_equal((int)c.vms[0].floor[PLACE_CPU], cases[i].age >= 0 ?
 				 cases[i].age : 7);
 		placed_cluster_finish(&c);

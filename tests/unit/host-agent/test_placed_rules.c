@@ -84,7 +84,7 @@ static void test_parse(void **state)
 		{ RULE("", IS("ssd", "gt", "5")), "[]", "its rule" },
 		{ RULE("", "<date_expression id='d' operation='gt' start='2020-01-01'/>"), "[]",
 		  "its rule" },
-		/* What placers add, and what goes by it, is nobody's ban. */
+		/* A rule that placers made, or that goes by scores, is nobody's ban. */
 		{ "<rsc_location id='ebb-score-a' rsc='a'><rule id='r' "
 		  "score-attribute='ebb-score-a'>" IS("ebb-score-a", "defined", "")
 		  "</rule></rsc_location>", "[]", NULL },

@@ -9,7 +9,7 @@
 #define LAZY_RIG_ROWS	(4 * RIG_PER_BLOCK)
 #define PLENTY		(64 * MIB)
 
-/* What stands between engine and disk; fault_disk_ops unless a test says otherwise. */
+/* The disk that the engine writes to; fault_disk_ops unless a test says otherwise. */
 extern const struct io_ops *lazy_rig_io;
 
 /*

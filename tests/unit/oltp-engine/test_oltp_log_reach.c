@@ -20,7 +20,7 @@
 #define ROWS		400u
 #define ROWS_AT_ONCE	100u
 
-/* Of what is not written: the reach, which is up to 4 MiB more, and what is read at once. */
+/* Recovery reads so much more than was written: up to the reach (4 MiB), and whole buffers. */
 #define READ_MORE	(7 * MIB)
 
 static int setup(void **state)
@@ -251,7 +251,7 @@ static void test_a_header_that_is_missing(void **state)
 	refuse(rig, "there are later ones");
 }
 
-/* What is before the checkpoint is passed over, right or wrong. */
+/* Groups before the checkpoint are passed over, right or wrong. */
 static void test_the_log_before_a_checkpoint(void **state)
 {
 	static const uint8_t zeros[LOG_BLOCK_BYTES];
