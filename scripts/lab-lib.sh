@@ -65,11 +65,17 @@ lab_cgroup_roots() {
 	awk '$3 == "cgroup" || $3 == "cgroup2" { print $2 }' /proc/mounts
 }
 
+# Until descriptor 7 is closed. The folder above is locked: the last lab removes the registry, and a
+# lock in it would be held by one lab on a file that is gone, and by the next one on a new file.
+lab_lock_registry() {
+	exec 7<"${LAB_REGISTRY%/*}"
+	flock 7
+}
+
 lab_register() {
 	local item path root
+	lab_lock_registry
 	mkdir -p "$LAB_REGISTRY"
-	exec 7>"$LAB_REGISTRY/.lock"
-	flock 7
 	for item in $LAB_LIBVIRT_FOLDERS $LAB_SIDE_FOLDERS; do
 		path=${item#*:}
 		[ -d "$path" ] || { mkdir -p "$path" && echo "$path" >>"$LAB_REGISTRY/made"; }
@@ -86,8 +92,7 @@ lab_register() {
 lab_unregister() {
 	local path
 	[ -e "$LAB_REGISTRY/lab-$LAB_ID" ] || return 0
-	exec 7>"$LAB_REGISTRY/.lock"
-	flock 7
+	lab_lock_registry
 	rm -f "$LAB_REGISTRY/lab-$LAB_ID"
 	if ! compgen -G "$LAB_REGISTRY/lab-*" >/dev/null; then
 		# The last lab: what none had before the first one goes, if it is empty.
