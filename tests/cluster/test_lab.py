@@ -68,6 +68,13 @@ class TestLab(unittest.TestCase):
         cluster.wait(lambda state: state.host_of(name) == host, patience_s, f"{name} on {host}")
         self.assertEqual(cluster.qemus().get(name), [host])
 
+    def test_begins_again_at_once(self):
+        command = [os.path.join(rig.BUILD, "..", "scripts", "cluster-lab"), "-d",
+                   rig.lab("again").dir]
+        for _ in range(8):
+            subprocess.run([*command, "up"], check=True)
+            subprocess.run([*command, "down"], check=True)
+
     def test_ends_with_its_owner(self):
         cluster = rig.lab("owner")
         command = [os.path.join(rig.BUILD, "..", "scripts", "cluster-lab"), "-d", cluster.dir]
