@@ -34,7 +34,7 @@ def case(planned=plan.CASES[0], slow=1.4, slow_s=8, moves_s=20, failed=0, receiv
         return [{"t_s": i / 4, **value(i / 4)} for i in range(int(4 * END_S) + 1)]
 
     def node(name):
-        cached = plan.table_bytes(planned.rows, planned.warehouses)
+        cached = plan.TPCC_RECORD_BYTES * 1000 if planned.warehouses else 1024 * planned.rows
         return looks(lambda t: {
             "cached_bytes": 2 * cached, "records": 1000, "cold_records": 0, "owned": 256,
             "sent_bytes": 100000, "received_bytes": int(
@@ -43,7 +43,11 @@ def case(planned=plan.CASES[0], slow=1.4, slow_s=8, moves_s=20, failed=0, receiv
     def use(t):
         ran = 0.4 * t + (0.4 * (cpu - 1) * (t - ORDER_S) if t > ORDER_S else 0.0)
         others = ran * (1 / came - 1)
-        return {"ran_s": 1.2 * ran, "waited_s": 1.2 * others, "machine_s": 1.2 * (ran + others),
+        # Beside it a group that waits for itself, and one beside which others work.
+        return {"groups": [
+            {"ran_s": 0.8 * ran, "waited_s": 1.2 * others, "machine_s": 0.8 * ran + 1.2 * others},
+            {"ran_s": 0.3 * ran, "waited_s": ran, "machine_s": 0.3 * ran},
+            {"ran_s": 0.1 * ran, "waited_s": 0.0, "machine_s": 2 * ran}],
                 "source": 0.7 * ran, "target": 0.3 * ran}
     found = {"acknowledged": 1600, "unknown": 0, "lost": lost, "extra": 0}
     none_lost = {**found, "lost": 0}

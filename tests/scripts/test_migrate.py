@@ -7,6 +7,7 @@ import os
 import socket
 import time
 import unittest
+from types import SimpleNamespace
 
 import made_up  # noqa: F401
 from harness.lab.oltp_server import Observer
@@ -14,7 +15,7 @@ from harness.measure import process_meter
 from judged import value
 from made_up_migrate import case, one, run, usual
 from scenarios import catalogue, demo, outcome
-from scenarios.migrate import plan
+from scenarios.migrate import plan, play
 from scenarios.migrate.play import node_look
 
 
@@ -48,7 +49,7 @@ class Verdict(unittest.TestCase):
         summary = summary_of(run())
         self.assertEqual(summary["verdict"], "pass")
         self.assertEqual(len(summary["moves"]), len(usual()))
-        self.assertEqual(value(summary, "abrupt_failed"), 900)
+        self.assertEqual(value(summary, "abrupt_felt"), 1)
 
     def test_failed_requests_fail(self):
         self.assertEqual(failed(case(one(5), failed=1)), ["failed_requests"])
@@ -114,10 +115,11 @@ class Verdict(unittest.TestCase):
         page = outcome.render(made, [], [], summary_of(made))
         self.assertIn("2 warehouses, 25/s, like TPC-C", page)
 
-    def test_abrupt_must_fail_requests(self):
+    def test_abrupt_must_be_felt(self):
         abrupt = one(4, plan.ABRUPT)
-        self.assertEqual(failed(case(abrupt, failed=0)), ["abrupt_failed"])
-        self.assertEqual(failed(case(abrupt, failed=1)), [])
+        self.assertEqual(failed(case(abrupt, failed=0, slow=1.5)), ["abrupt_felt"])
+        self.assertEqual(failed(case(abrupt, failed=1, slow=1.0)), [])
+        self.assertEqual(failed(case(abrupt, failed=0, slow=1.6)), [])
 
     def test_a_move_without_an_end_fails(self):
         self.assertEqual(failed(case(one(5), is_over=False)), ["moved"])
@@ -132,7 +134,7 @@ class Verdict(unittest.TestCase):
     def test_what_others_use_is_not_missing_unless_waited_for(self):
         idle = case(one(5), came=0.5)
         for look in idle["looks"]["cpu"]:
-            look["waited_s"] = 0.0
+            look["groups"][0]["waited_s"] = 0.0
         self.assertEqual(value(summary_of(run(idle)), "cpu_missing_pct"), 0)
 
     def test_unknown_is_not_good(self):
@@ -180,8 +182,6 @@ class Plan(unittest.TestCase):
             self.assertEqual("tpcc" in options, planned.table == 9 or planned.warehouses > 0)
             self.assertEqual("--mix" in options, not planned.warehouses)
         self.assertFalse([c for c in plan.CASES if c.warehouses and c.is_usual])
-        self.assertEqual(plan.table_bytes(1000, 0), 1000 * 1024)
-        self.assertEqual(plan.table_bytes(0, 2), 2 * (10000 * 392 + 3000 * (624 + 496)))
 
     def test_guests_are_two_that_reach_each_other(self):
         a = demo.arguments(["migrate", "--guests"])
@@ -207,6 +207,29 @@ class Meter(unittest.TestCase):
         self.assertEqual(used.of_process, {os.getpid(): used.ran_s})
         self.assertGreaterEqual(used.machine_s, 0.05)
         self.assertLess(meter.look().ran_s - used.ran_s, 0.05)
+
+    def test_cpus_are_counted_each(self):
+        cpus = range(os.cpu_count())
+        each, all_of_them = sum(process_meter.busy_s([cpu]) for cpu in cpus), process_meter.busy_s()
+        self.assertAlmostEqual(each, all_of_them, delta=0.5)
+
+
+class Groups(unittest.TestCase):
+    """Whose waiting may be whose work."""
+
+    def of(self, nodes, clients):
+        plans = SimpleNamespace(more={"cpus": nodes, "client_cpus": clients})
+        host = play.Host(SimpleNamespace(out=""), plans)
+        return host.groups([SimpleNamespace(pid=1, cpu=nodes[0]),
+                            SimpleNamespace(pid=2, cpu=nodes[1])],
+                           [SimpleNamespace(process=SimpleNamespace(pid=3))])
+
+    def test_who_shares_cpus_is_together(self):
+        self.assertEqual(self.of((0, 1), (0, 1)), [((0, 1), [1, 2, 3])])
+        self.assertEqual(self.of((0, 0), (0, 0)), [((0, 0), [1, 2, 3])])
+
+    def test_who_has_cpus_of_its_own_is_apart(self):
+        self.assertEqual(self.of((0, 1), (2, 3)), [((0,), [1]), ((1,), [2]), ((2, 3), [3])])
 
 
 class Asked(unittest.TestCase):

@@ -74,3 +74,10 @@ def set_tier(vms, tier):
     for vm in vms:
         vm.tier = tier
         vm.plug = "demand" if tier == "unplug" else "ahead"
+
+
+def cpus_of_nodes_and_clients():
+    """(the CPUs of two nodes, those of their clients): clients have others if there are as many."""
+    cpus = sorted(os.sched_getaffinity(0))
+    nodes = (cpus[0], cpus[min(1, len(cpus) - 1)])
+    return nodes, tuple(cpus[2:]) if len(cpus) >= 4 else nodes

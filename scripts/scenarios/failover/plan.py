@@ -2,7 +2,7 @@
 """The processes and the numbers of `failover` (verdict.py says what must come out)."""
 import os
 
-from harness.stage.plan import Plan
+from harness.stage.plan import Plan, cpus_of_nodes_and_clients
 
 WARM, COLD = "warm", "cold"
 WAREHOUSES = 2          # 345 MiB in memory
@@ -34,5 +34,6 @@ def of(a):
             "threads": 1, "share": 1.0, "real_cpus": len(cpus)}
     # Switched off: nothing is copied ahead, so the node that should be warm is as cold.
     hows = (COLD, COLD) if a.ablate else (WARM, COLD)
+    nodes, clients = cpus_of_nodes_and_clients()
     return Plan(host, "", [], 0.0, more={
-        "cpus": (cpus[0], cpus[min(1, len(cpus) - 1)]), "cases": tuple(zip((WARM, COLD), hows))})
+        "cpus": nodes, "client_cpus": clients, "cases": tuple(zip((WARM, COLD), hows))})

@@ -54,7 +54,8 @@ def first_answer_ms(node, since, request):
 
 class Rig:
     def __init__(self, a, p, folder, found):
-        self.a, self.cpus, self.folder, self.found = a, p.more["cpus"], folder, found
+        self.a, self.folder, self.found = a, folder, found
+        self.cpus, self.client_cpus = p.more["cpus"], set(p.more["client_cpus"])
         self.log_dir = os.path.join(a.out, "log")
 
     def node(self, name, which, volume, *options):
@@ -67,7 +68,7 @@ class Rig:
         return name
 
     def load(self, name, nodes, *options):
-        return oltp_server.Load(name, self.log_dir, set(self.cpus), [n.address for n in nodes],
+        return oltp_server.Load(name, self.log_dir, self.client_cpus, [n.address for n in nodes],
                                 "--seed", str(self.a.seed), *options)
 
 
@@ -154,7 +155,7 @@ def open_lazily(rig):
         run_load(rig.load("lazy-load", (node,), *rows, "-s", "0"))
     with rig.node("lazy-checkpoint", 0, volume, "--relocatable", "--recover", *EAGER,
                   "--checkpoint-mib", str(plan.LAZY_CHECKPOINT_MIB)) as node:
-        load = oltp_server.Load("lazy-writes", rig.log_dir, set(rig.cpus), [node.address], *rows,
+        load = oltp_server.Load("lazy-writes", rig.log_dir, rig.client_cpus, [node.address], *rows,
                                 "--mix", "set=100", "--rate", str(plan.LAZY_WRITE_RATE), "-s",
                                 str(plan.LAZY_WRITE_S), loads=False)
         run_load(load)

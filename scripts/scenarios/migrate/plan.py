@@ -12,7 +12,7 @@ import os
 from dataclasses import asdict, dataclass, replace
 
 from harness.lab.domain import Cell, Vm
-from harness.stage.plan import Plan
+from harness.stage.plan import Plan, cpus_of_nodes_and_clients
 
 from ..scenario import Option
 
@@ -34,9 +34,9 @@ TENANT_WAREHOUSES = 1   # of each, beside a database that is like TPC-C
 
 ITEMS, CUSTOMERS = 10000, 300   # of the TPC-C-like workload: those of a warehouse, a district
 DISTRICTS = 10
-# Rows with all that belongs to them, as oltp-engine/server/kv/tpcc/tpcc.h has them: a customer with
-# one payment, an order with ten lines.
-STOCK_BYTES, CUSTOMER_BYTES, ORDER_BYTES = 392, 624, 496
+# Of one of the records that the engine counts, keys and fields of hashes, with its name: on
+# average, by what a source sent of tables that had just been loaded (relocate-status, records).
+TPCC_RECORD_BYTES = 94
 WAREHOUSE_KEYS = 100000         # keys and fields, with room to grow
 
 WARM_S, STEADY_S = 2.0, 6.0     # before the move: not measured; measured
@@ -175,8 +175,9 @@ def of(a):
     cpus = sorted(os.sched_getaffinity(0))
     host = {"spec": "auto", "emulated": False, "sockets": 1, "cores": min(2, len(cpus)),
             "threads": 1, "share": 1.0, "real_cpus": len(cpus)}
-    nodes = (cpus[0], cpus[min(1, len(cpus) - 1)])
-    return Plan(host, "", [], 0.0, more={"cases": cases_of(a), "cpus": nodes})
+    nodes, clients = cpus_of_nodes_and_clients()
+    return Plan(host, "", [], 0.0, more={"cases": cases_of(a), "cpus": nodes,
+                                         "client_cpus": clients})
 
 
 def guests():
@@ -212,14 +213,6 @@ def load_options(mix, rows, warehouses):
 def keys(rows, warehouses):
     """What a server expects: inserts add to the rows, and counters are keys, too."""
     return warehouses * WAREHOUSE_KEYS if warehouses else 2 * rows + 100000
-
-
-def table_bytes(rows, warehouses):
-    """Of all rows, as they are when they have been loaded."""
-    if not warehouses:
-        return rows * ROW_BYTES
-    return warehouses * (ITEMS * STOCK_BYTES +
-                         DISTRICTS * CUSTOMERS * (CUSTOMER_BYTES + ORDER_BYTES))
 
 
 def size_words(rows, warehouses):

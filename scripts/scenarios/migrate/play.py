@@ -2,8 +2,8 @@
 """What happens in `migrate`: case by case, a database moves from one server to another.
 
 The servers are processes on the machine itself, or with --guests in a VM each. Each node has a CPU
-of its own, and logs and disks are files in memory, so that no other program's use of a disk has an
-effect.
+of its own, and on a machine of four CPUs or more clients have others; logs and disks are files in
+memory, so that no other program's use of a disk has an effect.
 """
 import os
 import shutil
@@ -33,11 +33,11 @@ class Watch:
     """Looks at both nodes, and at the CPU time of all processes, some times a second. Use as a
     context; looks: for run.json."""
 
-    def __init__(self, nodes, pids, elapsed):
-        """pids: besides those of the nodes."""
+    def __init__(self, nodes, groups, elapsed):
+        """groups: (CPUs, processes that stay on them), all that take part; CPUs None: any."""
         self.elapsed, self.over = elapsed, threading.Event()
         self.node_pids = {name: node.pid for name, node in nodes.items()}
-        self.meter = process_meter.Meter([*self.node_pids.values(), *pids])
+        self.meters = [process_meter.Meter(pids, cpus) for cpus, pids in groups]
         self.observers = {name: Observer(node.connect) for name, node in nodes.items()}
         self.looks = {"cpu": [], **{name: [] for name in nodes}}
         # A thread for each: a target answers nothing before its source has come.
@@ -62,10 +62,11 @@ class Watch:
             self.over.wait(LOOK_S)
 
     def look_at_cpu(self):
-        used = self.meter.look()
-        return {"ran_s": round(used.ran_s, 4), "waited_s": round(used.waited_s, 4),
-                "machine_s": round(used.machine_s, 4),
-                **{name: round(used.of_process[pid], 4) for name, pid in self.node_pids.items()}}
+        groups = [meter.look() for meter in self.meters]
+        of_process = {pid: s for used in groups for pid, s in used.of_process.items()}
+        return {"groups": [{"ran_s": round(used.ran_s, 4), "waited_s": round(used.waited_s, 4),
+                            "machine_s": round(used.machine_s, 4)} for used in groups],
+                **{name: round(of_process[pid], 4) for name, pid in self.node_pids.items()}}
 
     def stop(self):
         self.over.set()
@@ -91,7 +92,7 @@ class Host:
 
     def __init__(self, a, p):
         self.a, self.log_dir = a, os.path.join(a.out, "log")
-        self.cpus = p.more["cpus"]
+        self.cpus, self.client_cpus = p.more["cpus"], p.more["client_cpus"]
         self.folder = os.path.join(MEMORY_DIR, f"{PREFIX}{os.getpid()}")
         self.prefix = ()        # of commands that talk to the nodes
         self.versions = versions.of_programs()
@@ -131,12 +132,21 @@ class Host:
         """The address at which the target waits for the source."""
         return f"unix:{self.folder}/link"
 
+    def groups(self, nodes, loads):
+        """For Watch."""
+        pids = [load.process.pid for load in loads]
+        if set(self.client_cpus) & set(self.cpus):
+            return [(self.cpus, [*(node.pid for node in nodes), *pids])]
+        return [*(((cpu,), [node.pid for node in nodes if node.cpu == cpu]) for cpu in self.cpus),
+                (self.client_cpus, pids)]
+
 
 class Guests:
     """The same: two VMs in a lab with a network. oltp-load runs on this machine."""
 
     def __init__(self, a, p, accelerator):
-        self.a, self.log_dir, self.cpus = a, os.path.join(a.out, "log"), p.more["cpus"]
+        self.a, self.log_dir = a, os.path.join(a.out, "log")
+        self.cpus, self.client_cpus = p.more["cpus"], p.more["client_cpus"]
         self.accelerator, self.stack = accelerator, ExitStack()
         self.guests, self.versions, self.prefix = [], {}, ()
 
@@ -167,6 +177,9 @@ class Guests:
 
     def link(self):
         return f"{self.guests[1].address}:{oltp_guest.LINK_PORT}"
+
+    def groups(self, nodes, loads):
+        return [(None, [*(node.pid for node in nodes), *(load.process.pid for load in loads)])]
 
 
 def remove_abandoned():
@@ -204,7 +217,7 @@ class Move:
             plan.load_options(plan.READ_MOSTLY, *small)) for node in self.others]
 
     def start_load(self, name, nodes, connections, rate, options):
-        load = Load(name, self.host.log_dir, set(self.host.cpus), [n.address for n in nodes],
+        load = Load(name, self.host.log_dir, set(self.host.client_cpus), [n.address for n in nodes],
                     "-c", str(connections), "--rate", str(rate), *options,
                     "--seed", str(self.host.a.seed), "-s", str(LONGEST_S),
                     prefix=self.host.prefix)
@@ -221,8 +234,8 @@ class Move:
         for load in self.loads:
             load.wait_for(1.0, LOAD_S * self.scale)
         watch = self.stack.enter_context(Watch(
-            self.nodes, [node.pid for node in self.others] +
-            [load.process.pid for load in self.loads], self.found.elapsed))
+            self.nodes, self.host.groups([*self.nodes.values(), *self.others], self.loads),
+            self.found.elapsed))
         time.sleep(plan.WARM_S * self.scale)
         steady_s = self.found.elapsed()
         time.sleep(plan.STEADY_S * self.scale)
@@ -278,7 +291,7 @@ def play(a, p, accelerator):
                 told.append(Move(host, case, found, stack).play())
             results[case.name] = result_of(told[-1])
         sliced_run.record(a, p, accelerator, found, results, host.versions,
-                          migrate={"cases": told, "cpus": len(set(host.cpus))})
+                          migrate={"cases": told, "cpus": len({*host.cpus, *host.client_cpus})})
 
 
 def result_of(told):
