@@ -23,8 +23,11 @@
 #include "oltp.h"
 #include "order.h"
 
-/* All databases that relocate have as many, or the other node refuses. */
-#define RELOCATION_UNIT_BITS	8u
+/*
+ * All databases that relocate have as many, or the other node refuses. Whoever waits for a unit
+ * waits for all of it, so many small ones are better than few large ones.
+ */
+#define RELOCATION_UNIT_BITS	12u
 
 struct relocation;
 

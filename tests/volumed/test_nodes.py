@@ -279,7 +279,7 @@ class Nodes(VolumeCase):
         # A node whose disk is stuck still gives units that nobody has written to: so the other one
         # may answer for every key before it has fenced anybody.
         self.wait_until(lambda: self.status(winner)["fence"] == "won" and
-                        self.owned(winner) == 256, "the winner has all units")
+                        self.owned(winner) == 4096, "the winner has all units")
         status = self.status(winner)
         self.assertEqual(status["error"], "", status)
         self.assertGreater(status["recovered"], 0, status)

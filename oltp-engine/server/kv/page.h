@@ -19,7 +19,7 @@
 
 #include "oltp-engine/server/kv/unit.h"
 
-#define KV_PAGE_BITS	10u
+#define KV_PAGE_BITS	6u
 #define KV_PAGES	(1u << KV_PAGE_BITS)	/* of a unit */
 
 /*

@@ -74,7 +74,15 @@ static void set_drain(struct move *m, uint32_t unit, enum draining drain)
 {
 	struct place *place = &m->places[unit];
 
-	m->n_drains += (drain != DRAIN_NONE) - (place->drain != DRAIN_NONE);
+	if (drain != DRAIN_NONE && place->drain == DRAIN_NONE) {
+		place->drain_at = m->n_drains;
+		m->draining[m->n_drains++] = unit;
+	} else if (drain == DRAIN_NONE && place->drain != DRAIN_NONE) {
+		uint32_t last = m->draining[--m->n_drains];
+
+		m->draining[place->drain_at] = last;
+		m->places[last].drain_at = place->drain_at;
+	}
 	place->drain = drain;
 }
 
@@ -166,9 +174,16 @@ void move_here(struct move *m, uint32_t unit)
 
 static void settle_drains(struct move *m)
 {
-	for (uint32_t u = 0; m->n_drains > 0 && u < m->terms.n_units; u++) {
-		struct place *place = &m->places[u];
+	/* Backwards: one that has ended is replaced by one that was looked at. */
+	for (uint32_t i = m->n_drains; i-- > 0;) {
+		struct place *place;
+		uint32_t u;
 
+		/* What followed from another has ended more than one. */
+		if (i >= m->n_drains)
+			continue;
+		u = m->draining[i];
+		place = &m->places[u];
 		if (place->drain == DRAIN_PINS && gates_is_idle(&m->gates, u, &place->epoch)) {
 			set_drain(m, u, DRAIN_LOG);
 			move_end_giving(m, u, MOVE_PINNED);
@@ -188,9 +203,11 @@ uint64_t move_awaited_epoch(const struct move *m)
 
 	if (m->beat_epoch && m->beat_epoch < first)
 		first = m->beat_epoch;
-	for (uint32_t u = 0; m->n_drains > 0 && u < m->terms.n_units; u++) {
-		if (m->places[u].drain == DRAIN_LOG && m->places[u].epoch < first)
-			first = m->places[u].epoch;
+	for (uint32_t i = 0; i < m->n_drains; i++) {
+		const struct place *place = &m->places[m->draining[i]];
+
+		if (place->drain == DRAIN_LOG && place->epoch < first)
+			first = place->epoch;
 	}
 	return first == UINT64_MAX ? 0 : first;
 }

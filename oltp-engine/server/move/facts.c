@@ -117,7 +117,7 @@ static enum oltp_rc read_unit(struct step *step, uint32_t u, const struct head *
 		unit->is_mine = true;
 		return OLTP_OK;
 	}
-	rc = get(step->facts, step->worker, u, &fact);
+	rc = get(step->facts, step->worker, u / (step->facts->n_units / head->n_units), &fact);
 	unit->gen = fact.owned.gen;
 	unit->is_mine = fact.owned.is_mine && head->was == UNITS_WAS_SHARED;
 	return rc == OLTP_NOT_FOUND ? OLTP_OK : rc;
@@ -135,11 +135,12 @@ static enum oltp_rc read_all(struct step *step)
 	if (rc == OLTP_NOT_FOUND)
 		rc = OLTP_OK;
 	step->is_wrong = fact.head.format != FACTS_FORMAT ||
-			 fact.head.n_units != step->facts->n_units ||
+			 !fact.head.n_units || step->facts->n_units % fact.head.n_units ||
 			 fact.head.was > UNITS_WAS_CLOSED;
 	if (rc || step->is_wrong)
 		return rc ?: OLTP_INVALID;
 	step->found.was = (enum units_was)fact.head.was;
+	step->found.n_units = fact.head.n_units;
 	step->found.incarnation = fact.head.incarnation;
 	step->found.role = (struct facts_role){ fact.head.relocation, fact.head.is_source };
 	for (uint32_t u = 0; !rc && u < step->facts->n_units; u++)
@@ -167,8 +168,15 @@ static enum oltp_rc begin(struct step *step)
 			  .n_units = step->facts->n_units,
 			  .relocation = step->found.role.relocation },
 	};
+	const struct unit *list = step->read_list;
+	enum oltp_rc rc = put(step->facts, step->worker, FACTS_HEAD, &fact);
 
-	return put(step->facts, step->worker, FACTS_HEAD, &fact);
+	/* One that is alone has all, whatever rows say. */
+	if (step->found.n_units == step->facts->n_units || step->found.was == UNITS_WAS_ALONE)
+		return rc;
+	for (uint32_t u = 0; !rc && u < step->facts->n_units; u++)
+		rc = put_owned(step->facts, step->worker, u, list[u].gen, list[u].is_mine);
+	return rc;
 }
 
 int facts_begin(struct facts *facts, struct oltp_worker *worker, const struct unit *list,

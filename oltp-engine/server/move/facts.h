@@ -30,18 +30,24 @@ int facts_open(struct facts *facts, struct oltp_engine *engine, uint32_t n_units
 
 struct facts_found {
 	enum units_was was;
+	uint32_t n_units;	/* that the facts are of */
 	uint64_t incarnation;	/* of the last start; 0: this is the first */
 	struct facts_role role;	/* of the relocation that goes on, or of the last one */
 };
 
 /*
  * list: gen and is_mine of each unit. Of a database without facts: a target has nothing, all others
- * have all. Errors: -EUCLEAN (other facts than this program writes, or another n_units), -EIO.
+ * have all. Facts of fewer units, of which each was some of these, are of an older program: parts
+ * are as their unit was. Errors: -EUCLEAN (other facts, or of a number that does not divide
+ * n_units), -EIO.
  */
 int facts_read(struct facts *facts, struct oltp_worker *worker, bool is_target, struct unit *list,
 	       struct facts_found *ret_found);
 
-/* Writes the next incarnation, and waits until it is on disk. Errors: -ENOMEM, -EIO. */
+/*
+ * Writes the next incarnation, with all units if the facts were of fewer, and waits until that is
+ * on disk. Errors: -ENOMEM, -EIO.
+ */
 int facts_begin(struct facts *facts, struct oltp_worker *worker, const struct unit *list,
 		const struct facts_found *found);
 

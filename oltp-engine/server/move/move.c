@@ -53,12 +53,13 @@ static int allocate(struct move *m, uint32_t n)
 	m->list = calloc(n, sizeof(*m->list));
 	m->table = calloc(n, sizeof(*m->table));
 	m->places = calloc(n, sizeof(*m->places));
+	m->draining = calloc(n, sizeof(*m->draining));
 	m->actions.room = UNITS_ACTIONS_MAX(n);
 	m->actions.list = calloc(m->actions.room, sizeof(*m->actions.list));
 	/* One for each unit, and those of the node. */
 	m->forced_room = n + 8;
 	m->forced = calloc(m->forced_room, sizeof(*m->forced));
-	if (!m->list || !m->table || !m->places || !m->actions.list || !m->forced)
+	if (!m->list || !m->table || !m->places || !m->draining || !m->actions.list || !m->forced)
 		return -ENOMEM;
 	for (uint32_t u = 0; u < n; u++) {
 		trace_stop(&m->places[u].taking);
@@ -645,6 +646,7 @@ void move_destroy(struct move *m)
 	free(m->list);
 	free(m->table);
 	free(m->places);
+	free(m->draining);
 	free(m->actions.list);
 	free(m->forced);
 	free(m->copy.pages);

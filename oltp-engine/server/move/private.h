@@ -27,6 +27,7 @@ enum draining {
 struct place {
 	uint64_t epoch;		/* DRAIN_LOG */
 	uint8_t drain;		/* enum draining */
+	uint32_t drain_at;	/* in move.draining */
 	bool is_left;		/* mine by the log at the start */
 	bool has_junk;		/* there may be records that are not this node's */
 	/* Records that came for generation put_gen. */
@@ -144,6 +145,7 @@ struct move {
 	struct units_entry *table;	/* of a HELLO, or of a peer that was fenced */
 	struct units_actions actions;
 	struct place *places;
+	uint32_t *draining;		/* units that drain, in no order */
 	uint32_t n_drains, n_junk, n_sends;
 	uint32_t send_at;		/* the unit that sent a part last */
 	struct forced *forced;		/* in the order of the actions */

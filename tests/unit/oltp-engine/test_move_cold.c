@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "move_cold_rig.h"
-#include "oltp-engine/server/kv/unit.h"
+#include "oltp-engine/server/kv/page.h"
 
 #define UNITS		MOVE_COLD_UNITS
 #define KEYS		MOVE_COLD_KEYS
@@ -78,7 +78,7 @@ static void test_copied(void **state)
 	stats = move_cold_stats(&rig, 0);
 	assert_int_equal(stats.error, 0);
 	assert_true(stats.cold_units_max > 1);
-	assert_true(stats.copy.stale_pages > KEYS / 4);
+	assert_true(stats.copy.stale_pages > UNITS * KV_PAGES / 4);
 	assert_int_equal(stats.records_sent, KEYS + 1 + FIELDS);
 	move_cold_check(&rig, 1);
 	move_rig_close_both(&rig);
