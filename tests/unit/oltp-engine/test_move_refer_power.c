@@ -99,15 +99,14 @@ uint32_t __wrap_wire_put_message(const struct wire_terms *terms, const struct un
 		what = plan.is_refused ? GIVE_VALUES : GIVE;
 	else if (message->unit == plan.unit && message->kind == UNITS_GOT)
 		what = plan.is_refused ? GOT_VALUES : GOT;
-	else if (message->unit == plan.unit && message->kind == UNITS_REFUSE)
-		what = REFUSE;
+	else if (message->unit == plan.unit && message->kind == UNITS_REFUSE &&
+		 flags == WIRE_FLAG_VALUES)
+		what = REFUSE;	/* else there was no room for it: it comes again, with places */
 	if (what)
 		step(what, false);
 	bytes = __real_wire_put_message(terms, units, message, records, flags, to);
-	if (what == REFUSE) {
-		assert_int_equal(flags, WIRE_FLAG_VALUES);
+	if (what == REFUSE)
 		plan.is_refused = true;
-	}
 	if (what)
 		step(what, true);
 	return bytes;
@@ -136,7 +135,11 @@ int __wrap_oltp_places_begin(struct oltp_places *places, struct oltp_place_read 
 {
 	int rc;
 
-	assert_false(plan.is_refused);
+	if (plan.is_refused) {
+		/* On the thread of a node, where cmocka would end the program without a word. */
+		fprintf(stderr, "a unit that was refused comes with places again\n");
+		abort();
+	}
 	if (atomic_exchange(&plan.spoils, false))
 		reads[n / 2].place.seed ^= 1;
 	step(READ, false);
