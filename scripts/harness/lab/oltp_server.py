@@ -18,6 +18,7 @@ START_S = 60            # it takes moments, but not on a machine that is busy
 ANSWER_S = 20
 INFO_S = 2
 END_S = 30
+VERIFY_S = 180          # all rows are read, perhaps from a slow disk
 # A connection of that name is no client: no node counts it, tells it to move or closes it.
 OBSERVER = "ebb-observer"
 
@@ -211,7 +212,7 @@ class Load(threading.Thread):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
         try:
-            self.process.wait(END_S)
+            self.process.wait(VERIFY_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
