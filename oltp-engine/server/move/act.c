@@ -179,7 +179,7 @@ static void settle_drains(struct move *m)
 		struct place *place;
 		uint32_t u;
 
-		/* What followed from another has ended more than one. */
+		/* Actions that followed from one drain have ended others. */
 		if (i >= m->n_drains)
 			continue;
 		u = m->draining[i];

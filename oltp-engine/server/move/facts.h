@@ -37,9 +37,9 @@ struct facts_found {
 
 /*
  * list: gen and is_mine of each unit. Of a database without facts: a target has nothing, all others
- * have all. Facts of fewer units, of which each was some of these, are of an older program: parts
- * are as their unit was. Errors: -EUCLEAN (other facts, or of a number that does not divide
- * n_units), -EIO.
+ * have all. An older program wrote facts of fewer, larger units: each of the new units is as the
+ * old one was that it is a part of. Errors: -EUCLEAN (other facts, or of a number that does not
+ * divide n_units), -EIO.
  */
 int facts_read(struct facts *facts, struct oltp_worker *worker, bool is_target, struct unit *list,
 	       struct facts_found *ret_found);

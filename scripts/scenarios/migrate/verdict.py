@@ -175,7 +175,7 @@ def measure(case):
 
 
 def is_felt(m):
-    """Where two CPUs do all the work requests wait for more than 1 s, and fail; with CPUs enough
+    """Where two CPUs do all the work, requests wait for more than 1 s, and fail; with CPUs enough
     they only wait."""
     return m["failed"] > 0 or (m["ratio"] or 0.0) > MAX_RATIO
 

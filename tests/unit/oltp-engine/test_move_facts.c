@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a node of a program with fewer, larger units has on disk is read as that of their parts. */
+/* An older program wrote facts of fewer, larger units: each of its parts is where the unit was. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
