@@ -16,6 +16,7 @@ import signal
 import stat
 import struct
 import sys
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts"))
 from harness.lab import nbd  # noqa: E402  pylint: disable=wrong-import-position
@@ -143,12 +144,11 @@ def run(command):
         os.execv(command[0], command)
     print(pid, flush=True)
 
-    def ended(*_):
-        child, status = os.waitpid(pid, os.WNOHANG)
-        if child:
-            os._exit(os.waitstatus_to_exitcode(status) & 255)
-    signal.signal(signal.SIGCHLD, ended)
-    ended()
+    def wait():
+        _, status = os.waitpid(pid, 0)
+        os._exit(os.waitstatus_to_exitcode(status) & 255)
+    # A handler of SIGCHLD would not run while this program waits for the next request.
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def main():

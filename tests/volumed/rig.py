@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A volume server in a folder of its own, with volumes of sparse files."""
+import faulthandler
 import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -16,6 +18,8 @@ QEMU = os.path.join(TOP, "build/qemu/bin")
 SIZE = 64 << 20
 # Only a hang reaches it.
 PATIENCE_S = 30
+# So does a test that waits for something else without end; where it waits is printed.
+HANG_S = 300
 
 
 class VolumeCase(unittest.TestCase):
@@ -23,6 +27,7 @@ class VolumeCase(unittest.TestCase):
     patience_s = PATIENCE_S
 
     def setUp(self):
+        faulthandler.dump_traceback_later(HANG_S, exit=True, file=sys.stdout)
         self.dir = tempfile.mkdtemp(prefix="ebb-volumed-")
         self.nbd = os.path.join(self.dir, "run/nbd.sock")
         self.log_path = os.path.join(self.dir, "log")
@@ -40,6 +45,7 @@ class VolumeCase(unittest.TestCase):
                 server.wait()
         # The storage daemon of a server that was killed ends by itself.
         shutil.rmtree(self.dir, ignore_errors=True)
+        faulthandler.cancel_dump_traceback_later()
 
     # ---- the server ----
 

@@ -309,12 +309,11 @@ class Nodes(VolumeCase):
                 found = int(client.ask(f"INCRBY {key} 0"))
                 self.assertTrue(0 < writer.seen[key] <= found <= writer.sent[key],
                                 (key, writer.seen[key], found, writer.sent[key]))
-        keys, cursor = [], "0"
-        while True:
-            cursor, some = client.ask(f"SCAN {cursor} COUNT 100")
+        keys, cursor = [], None
+        while cursor != "0":
+            cursor, some = client.ask(f"SCAN {cursor or 0} COUNT 100")
             keys += some
-            if cursor == "0":
-                break
+            self.assertLess(len(keys), 100000, "a scan that does not end")
         self.assertEqual(len(keys), len(set(keys)))
         mine = [key for key in keys if key.startswith(("count:", "probe:"))]
         self.assertEqual(len(mine), WRITERS * KEYS + 64)
