@@ -42,7 +42,7 @@ static void want(struct gates *gates, uint32_t unit)
 	if (gates->wanted_ns[unit])
 		return;
 	gates->wanted_ns[unit] = clock_now_ns();
-	gates->has_wanted = true;
+	gates->n_wanted++;
 	tell(gates);
 }
 
@@ -285,15 +285,15 @@ void gates_stop(struct gates *gates)
 bool gates_wanted(struct gates *gates, uint32_t *unit, uint64_t *ret_since_ns)
 {
 	pthread_mutex_lock(&gates->lock);
-	if (!gates->has_wanted)
+	/* Behind *unit there may be none left, and before it those of the next round. */
+	if (!gates->n_wanted)
 		*unit = gates->n;
 	while (*unit < gates->n && !gates->wanted_ns[*unit])
 		(*unit)++;
 	if (*unit < gates->n) {
 		*ret_since_ns = gates->wanted_ns[*unit];
 		gates->wanted_ns[*unit] = 0;
-	} else {
-		gates->has_wanted = false;
+		gates->n_wanted--;
 	}
 	pthread_mutex_unlock(&gates->lock);
 	return *unit < gates->n;

@@ -23,7 +23,7 @@ struct gates {
 	struct kv_pins waiting;		/* the head of a ring of those that wait, in any order */
 	/* When a command met the closed gate first since gates_wanted; 0: none did. */
 	uint64_t *wanted_ns;
-	bool has_wanted;
+	uint32_t n_wanted;		/* of them not 0 */
 	bool has_ended;			/* one that has waited, since gates_take_ended */
 	bool tells_ended;
 	bool is_stopped;

@@ -73,6 +73,27 @@ static void test_asks_for_all(void **state)
 		assert_true(gates_is_idle(gates, u, &epoch));
 }
 
+/* Whoever comes during a round, to a unit that the round has passed, is found by the next one. */
+static void test_wanted_meanwhile(void **state)
+{
+	uint32_t first[] = { 5 }, second[] = { 2 }, at = 0;
+	struct kv_pins a = { .units = first, .n = 1 }, b = { .units = second, .n = 1 };
+	struct gates *gates = *state;
+	uint64_t since_ns;
+
+	assert_int_equal(gates_enter(gates, &a), KV_GATE_WAIT);
+	assert_true(gates_wanted(gates, &at, &since_ns));
+	assert_int_equal(at, 5);
+	assert_int_equal(gates_enter(gates, &b), KV_GATE_WAIT);
+	assert_false(gates_wanted(gates, &at, &since_ns));
+	at = 0;
+	assert_true(gates_wanted(gates, &at, &since_ns));
+	assert_int_equal(at, 2);
+	assert_false(gates_wanted(gates, &at, &since_ns));
+	gates_leave(gates, &a);
+	gates_leave(gates, &b);
+}
+
 /* Who waits is born once, and the oldest counts: until it has got in. */
 static void test_oldest(void **state)
 {
@@ -170,6 +191,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_asks_for_all, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_wanted_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_oldest, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_clocks_differ, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_epoch_of_unit, setup, teardown),
