@@ -21,9 +21,18 @@ void units_halt(struct units *units, struct units_actions *ret)
 	units_act(ret, UNITS_STOP, 0, 0);
 }
 
-void unit_open(struct unit *unit, uint32_t number, struct units_actions *ret)
+void unit_set(struct units *units, struct unit *unit, enum unit_state state)
 {
-	unit->state = UNIT_OWNED;
+	units->in_state[unit->state]--;
+	units->in_state[state]++;
+	unit->state = (uint8_t)state;
+}
+
+void unit_open(struct units *units, uint32_t number, struct units_actions *ret)
+{
+	struct unit *unit = &units->list[number];
+
+	unit_set(units, unit, UNIT_OWNED);
 	unit->is_asked = unit->is_wanted = false;
 	unit->due_ns = NEVER;
 	units_act(ret, UNITS_OPEN, number, unit->gen);
@@ -69,7 +78,7 @@ static void consider(struct units *units, uint32_t number, uint32_t *under_way, 
 		unit->due_ns = unit->ready_ns;
 		return;
 	}
-	unit->state = UNIT_DRAINING;
+	unit_set(units, unit, UNIT_DRAINING);
 	unit->due_ns = NEVER;
 	(*under_way)++;
 	units_act(ret, UNITS_DRAIN, number, unit->gen);
@@ -77,21 +86,16 @@ static void consider(struct units *units, uint32_t number, uint32_t *under_way, 
 
 void units_push(struct units *units, uint64_t now_ns, struct units_actions *ret)
 {
-	uint32_t under_way = 0, away = 0;
+	uint32_t under_way = units->in_state[UNIT_DRAINING] + units->in_state[UNIT_GIVING];
 
 	if (!units->is_closing || !is_talking(units))
 		return;
-	for (uint32_t u = 0; u < units->config->n_units; u++) {
-		under_way += units->list[u].state == UNIT_DRAINING ||
-			     units->list[u].state == UNIT_GIVING;
-		away += units->list[u].state == UNIT_AWAY;
-	}
-	if (away == units->config->n_units) {
+	if (units->in_state[UNIT_AWAY] == units->config->n_units) {
 		units->mode = UNITS_LEAVING;
 		units_act(ret, UNITS_LOG_CLOSED, 0, 0);
 		return;
 	}
-	for (uint32_t u = 0; u < units->config->n_units; u++)
+	for (uint32_t u = 0; units->in_state[UNIT_OWNED] > 0 && u < units->config->n_units; u++)
 		consider(units, u, &under_way, now_ns, ret);
 }
 
@@ -100,7 +104,7 @@ void unit_gone(struct units *units, uint32_t number, uint64_t gen, uint64_t now_
 {
 	struct unit *unit = &units->list[number];
 
-	unit->state = UNIT_AWAY;
+	unit_set(units, unit, UNIT_AWAY);
 	unit->gen = gen;
 	unit->has_left = true;
 	unit->due_ns = NEVER;
@@ -131,10 +135,10 @@ void units_drained(struct units *units, uint32_t number, uint64_t now_ns, struct
 		return;
 	/* Who asked may have gone meanwhile. */
 	if (!is_talking(units) || (!unit->is_asked && !units->is_closing)) {
-		unit_open(unit, number, ret);
+		unit_open(units, number, ret);
 		return;
 	}
-	unit->state = UNIT_GIVING;
+	unit_set(units, unit, UNIT_GIVING);
 	unit->is_asked = false;
 	unit->offer = unit_seen(unit) + 1;
 	send_give(units, number, now_ns, ret);
@@ -164,7 +168,7 @@ static void on_offer(struct units *units, uint32_t number, uint64_t gen, struct 
 		units_act(ret, UNITS_SEND_REFUSE, number, gen);
 		return;
 	}
-	unit->state = UNIT_TAKING;
+	unit_set(units, unit, UNIT_TAKING);
 	unit->gen = gen;
 	unit->due_ns = NEVER;
 	units_act(ret, UNITS_LOG_TAKEN, number, gen);
@@ -213,7 +217,7 @@ static void on_refuse(struct units *units, uint32_t number, uint64_t gen, uint64
 		return;
 	units->stats.refused++;
 	unit->ready_ns = now_ns + units->config->repeat_ns;
-	unit_open(unit, number, ret);
+	unit_open(units, number, ret);
 	units_push(units, now_ns, ret);
 }
 
@@ -364,7 +368,7 @@ static void taken(struct units *units, uint32_t number, uint64_t gen, uint64_t n
 	units->stats.taken_back += unit->has_left;
 	unit->ready_ns = now_ns + units->config->hold_ns;
 	units_act(ret, UNITS_SEND_GOT, number, gen);
-	unit_open(unit, number, ret);
+	unit_open(units, number, ret);
 	units_push(units, now_ns, ret);
 }
 
@@ -378,7 +382,7 @@ static void alone(struct units *units, struct units_actions *ret)
 
 		unit->gen = units->top;
 		if (unit->state != UNIT_OWNED)
-			unit_open(unit, u, ret);
+			unit_open(units, u, ret);
 	}
 	/* The peer has said BYE, unless it was fenced. */
 	if (units->is_synced)

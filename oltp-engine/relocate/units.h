@@ -197,6 +197,7 @@ struct units_stats {
 struct units {
 	const struct units_config *config;
 	struct unit *list;	/* n_units, the caller's memory */
+	uint32_t in_state[UNIT_GIVING + 1];	/* units of the list */
 	uint64_t incarnation;
 	uint64_t peer;		/* its incarnation, 0: none known */
 	uint64_t top;		/* SETTLING: the generation of ALONE */

@@ -12,8 +12,11 @@ void units_act(struct units_actions *ret, enum units_do what, uint32_t unit, uin
 /* Stops the node: what happened must not, or nobody knows what did. */
 void units_halt(struct units *units, struct units_actions *ret);
 
+/* The only way to another state: units are counted. */
+void unit_set(struct units *units, struct unit *unit, enum unit_state state);
+
 /* The unit is OWNED now, and whoever waits may run. */
-void unit_open(struct unit *unit, uint32_t number, struct units_actions *ret);
+void unit_open(struct units *units, uint32_t number, struct units_actions *ret);
 
 /* The peer has it by gen. */
 void unit_gone(struct units *units, uint32_t number, uint64_t gen, uint64_t now_ns,

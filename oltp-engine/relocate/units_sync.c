@@ -16,13 +16,14 @@ void units_start(struct units *units, const struct units_config *config, struct 
 	units->list = list;
 	units->incarnation = incarnation;
 	units->greet_ns = units->fence_ns = NEVER;
+	units->in_state[UNIT_UNKNOWN] = config->n_units;
 	for (uint32_t u = 0; u < config->n_units; u++)
 		list[u].due_ns = NEVER;
 	switch (was) {
 	case UNITS_WAS_ALONE:
 		units->mode = UNITS_ALONE;
 		for (uint32_t u = 0; u < config->n_units; u++)
-			unit_open(&list[u], u, ret);
+			unit_open(units, u, ret);
 		break;
 	case UNITS_WAS_SHARED:
 		units->mode = UNITS_SHARED;
@@ -34,7 +35,7 @@ void units_start(struct units *units, const struct units_config *config, struct 
 		units->is_closing = true;
 		units->greet_ns = now_ns;
 		for (uint32_t u = 0; u < config->n_units; u++)
-			list[u].state = UNIT_AWAY;
+			unit_set(units, &list[u], UNIT_AWAY);
 		break;
 	}
 }
@@ -78,17 +79,17 @@ static void find_out(struct units *units, uint32_t number, const struct units_en
 	struct unit *unit = &units->list[number];
 
 	if (unit->is_mine && theirs->holds == UNITS_TAKES && theirs->gen > unit->gen) {
-		unit->state = UNIT_GIVING;
+		unit_set(units, unit, UNIT_GIVING);
 		unit->offer = theirs->gen;
 		unit->due_ns = now_ns + units->config->repeat_ns;
 	} else if (theirs->holds == UNITS_MINE && (!unit->is_mine || theirs->gen > unit->gen)) {
-		unit->state = UNIT_AWAY;
+		unit_set(units, unit, UNIT_AWAY);
 		unit->gen = theirs->gen;
 		unit_ask(units, number, now_ns, ret);
 	} else if (unit->is_mine) {
 		if (theirs->gen > unit->offer)
 			unit->offer = theirs->gen;
-		unit_open(unit, number, ret);
+		unit_open(units, number, ret);
 	} else {
 		/* Neither node has it. */
 		units_halt(units, ret);
@@ -117,7 +118,7 @@ static void compare(struct units *units, uint32_t number, const struct units_ent
 		if (has_it)
 			unit_gone(units, number, theirs->gen, now_ns, ret);
 		else if (theirs->holds != UNITS_TAKES || theirs->gen != unit->offer)
-			unit_open(unit, number, ret);
+			unit_open(units, number, ret);
 		return;
 	default:
 		/* It has what is here: this node was fenced, and has not noticed. */
@@ -217,7 +218,7 @@ void units_peer_fenced(struct units *units, const struct units_entry *table,
 		}
 		if (unit->state == UNIT_OWNED || unit->state == UNIT_DRAINING)
 			continue;
-		unit->state = UNIT_TAKING;
+		unit_set(units, unit, UNIT_TAKING);
 		unit->gen = units->top;
 		unit->due_ns = NEVER;
 	}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Carries out actions of units.h, and reports when what takes longer is done. */
 #include <errno.h>
-#include <string.h>
 
 #include "oltp-engine/server/move/private.h"
 
@@ -67,7 +66,7 @@ static void force(struct move *m, const struct units_action *action)
 	if (action->what == UNITS_LOG_GAVE && !rc)
 		return;
 	if (m->n_forced < m->forced_room)
-		m->forced[m->n_forced++] = forced;
+		m->forced[(m->forced_at + m->n_forced++) % m->forced_room] = forced;
 }
 
 static void set_drain(struct move *m, uint32_t unit, enum draining drain)
@@ -199,7 +198,7 @@ static void settle_drains(struct move *m)
 
 uint64_t move_awaited_epoch(const struct move *m)
 {
-	uint64_t first = m->n_forced ? m->forced[0].epoch : UINT64_MAX;
+	uint64_t first = m->n_forced ? m->forced[m->forced_at].epoch : UINT64_MAX;
 
 	if (m->beat_epoch && m->beat_epoch < first)
 		first = m->beat_epoch;
@@ -232,11 +231,11 @@ static bool is_settled(struct move *m, struct forced *forced)
 void move_settle(struct move *m)
 {
 	settle_drains(m);
-	while (m->n_forced > 0 && is_settled(m, &m->forced[0])) {
-		struct forced first = m->forced[0];
+	while (m->n_forced > 0 && is_settled(m, &m->forced[m->forced_at])) {
+		struct forced first = m->forced[m->forced_at];
 
 		m->n_forced--;
-		memmove(m->forced, m->forced + 1, m->n_forced * sizeof(first));
+		m->forced_at = (m->forced_at + 1) % m->forced_room;
 		units_logged(&m->units, (enum units_do)first.action.what, first.action.unit,
 			     first.action.gen, !first.has_failed, move_now_ns(), &m->actions);
 		move_act(m);

@@ -118,14 +118,12 @@ int move_open(struct move *m, struct oltp_engine *engine)
 
 static void publish(struct move *m)
 {
-	uint32_t in_state[UNIT_GIVING + 1] = { 0 };
+	const uint32_t *in_state = m->units.in_state;
 
-	for (uint32_t u = 0; u < m->terms.n_units; u++)
-		in_state[m->list[u].state]++;
 	pthread_mutex_lock(&m->lock);
 	m->stats.mode = (enum units_mode)m->units.mode;
 	m->stats.owned = in_state[UNIT_OWNED];
-	memcpy(m->stats.in_state, in_state, sizeof(in_state));
+	memcpy(m->stats.in_state, in_state, sizeof(m->stats.in_state));
 	m->stats.is_connected = m->channel.fd >= 0;
 	m->stats.is_closing = m->units.is_closing;
 	m->stats.relocation = m->terms.relocation;

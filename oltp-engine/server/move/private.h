@@ -148,8 +148,8 @@ struct move {
 	uint32_t *draining;		/* units that drain, in no order */
 	uint32_t n_drains, n_junk, n_sends;
 	uint32_t send_at;		/* the unit that sent a part last */
-	struct forced *forced;		/* in the order of the actions */
-	uint32_t n_forced, forced_room;
+	struct forced *forced;		/* a ring, in the order of the actions */
+	uint32_t forced_at, n_forced, forced_room;
 	struct channel channel;
 	bool has_frames;		/* there may be whole ones that have come */
 	bool keeps_asked;		/* units that the peer asks for, for who is older here */
