@@ -76,6 +76,7 @@ static void set_drain(struct move *m, uint32_t unit, enum draining drain)
 	if (drain != DRAIN_NONE && place->drain == DRAIN_NONE) {
 		place->drain_at = m->n_drains;
 		m->draining[m->n_drains++] = unit;
+		m->has_new_drains = true;
 	} else if (drain == DRAIN_NONE && place->drain != DRAIN_NONE) {
 		uint32_t last = m->draining[--m->n_drains];
 
@@ -173,6 +174,7 @@ void move_here(struct move *m, uint32_t unit)
 
 static void settle_drains(struct move *m)
 {
+	m->has_new_drains = false;
 	/* Backwards: one that has ended is replaced by one that was looked at. */
 	for (uint32_t i = m->n_drains; i-- > 0;) {
 		struct place *place;

@@ -356,7 +356,9 @@ static uint64_t timeout_ns(struct move *m)
 		next = m->check_ns;
 	if (m->fence_ns < next)
 		next = m->fence_ns;
-	if (can_remove_junk(m) || (m->has_frames && !move_references_wait(m)) || move_can_send(m))
+	/* Nothing tells of commands that ended before their gate was closed. */
+	if (can_remove_junk(m) || (m->has_frames && !move_references_wait(m)) || move_can_send(m) ||
+	    m->has_new_drains)
 		return 0;
 	if (copy_ns != NEVER && now + copy_ns < next)
 		next = now + copy_ns;

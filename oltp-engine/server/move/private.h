@@ -147,6 +147,7 @@ struct move {
 	struct place *places;
 	uint32_t *draining;		/* units that drain, in no order */
 	uint32_t n_drains, n_junk, n_sends;
+	bool has_new_drains;		/* nobody has looked whether they have ended already */
 	uint32_t send_at;		/* the unit that sent a part last */
 	struct forced *forced;		/* a ring, in the order of the actions */
 	uint32_t forced_at, n_forced, forced_room;

@@ -4,11 +4,13 @@
  * take the unit, while the table that is on its way lets the source keep it. The target is played,
  * frame by frame.
  *
- * And a start that fails half-way keeps no worker, and can be tried again.
+ * And a start that fails half-way keeps no worker, and can be tried again. And a node on which
+ * nothing runs leaves at once.
  */
 #include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -293,12 +295,55 @@ static void test_start_again(void **state)
 	move_rig_close_both(&rig);
 }
 
+static _Atomic int polls = -1;	/* the first descriptor of the node that polled first; -1: none has */
+static _Atomic bool is_leaving;
+static _Atomic uint32_t n_slept;	/* times that it waited for so long in vain since it leaves */
+
+int __real_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask);
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask);
+
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
+{
+	bool counts = is_leaving && polls == fds[0].fd && timeout && timeout->tv_sec > 0;
+	int none = -1, rc;
+
+	atomic_compare_exchange_strong(&polls, &none, fds[0].fd);
+	rc = __real_ppoll(fds, n, timeout, mask);
+	n_slept += counts && !rc;
+	return rc;
+}
+
+/* No command ends that would wake the thread: it must look by itself that gates are idle. */
+static void test_leaves_at_once(void **state)
+{
+	struct move_rig rig;
+
+	(void)state;
+	move_rig_init(&rig, BITS);
+	polls = -1;
+	move_rig_open(&rig, 0);
+	while (polls < 0)
+		usleep(1000);
+	move_rig_open(&rig, 1);
+	move_rig_connect(&rig);
+	move_share(rig.nodes[0].move);
+	move_rig_wait_mode(&rig, 0, UNITS_SHARED);
+	is_leaving = true;
+	move_leave(rig.nodes[0].move, true);
+	while (!stats_of(&rig).leave_ns)
+		usleep(1000);
+	is_leaving = false;
+	assert_int_equal(n_slept, 0);
+	move_rig_close_both(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_start_again),
 		cmocka_unit_test(test_restarted),
 		cmocka_unit_test(test_reads_nothing),
+		cmocka_unit_test(test_leaves_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
