@@ -28,6 +28,13 @@ void unit_set(struct units *units, struct unit *unit, enum unit_state state)
 	unit->state = (uint8_t)state;
 }
 
+void unit_due(struct units *units, struct unit *unit, uint64_t due_ns)
+{
+	unit->due_ns = due_ns;
+	if (due_ns < units->due_ns)
+		units->due_ns = due_ns;
+}
+
 void unit_open(struct units *units, uint32_t number, struct units_actions *ret)
 {
 	struct unit *unit = &units->list[number];
@@ -49,7 +56,7 @@ void unit_ask(struct units *units, uint32_t number, uint64_t now_ns, struct unit
 
 	if (unit->state != UNIT_AWAY || !unit->is_wanted || !is_talking(units) || units->is_full)
 		return;
-	unit->due_ns = now_ns + units->config->repeat_ns;
+	unit_due(units, unit, now_ns + units->config->repeat_ns);
 	unit->said = unit->here;
 	units_act(ret, UNITS_SEND_ASK, number, unit->gen);
 }
@@ -75,7 +82,7 @@ static void consider(struct units *units, uint32_t number, uint32_t *under_way, 
 		return;
 	}
 	if (now_ns < unit->ready_ns) {
-		unit->due_ns = unit->ready_ns;
+		unit_due(units, unit, unit->ready_ns);
 		return;
 	}
 	unit_set(units, unit, UNIT_DRAINING);
@@ -122,7 +129,7 @@ void unit_gone(struct units *units, uint32_t number, uint64_t gen, uint64_t now_
 static void send_give(struct units *units, uint32_t number, uint64_t now_ns,
 		      struct units_actions *ret)
 {
-	units->list[number].due_ns = now_ns + units->config->repeat_ns;
+	unit_due(units, &units->list[number], now_ns + units->config->repeat_ns);
 	units_act(ret, UNITS_SEND_GIVE, number, units->list[number].offer);
 }
 
@@ -456,8 +463,13 @@ void units_tick(struct units *units, uint64_t now_ns, struct units_actions *ret)
 	}
 	if (!is_talking(units))
 		return;
-	for (uint32_t u = 0; u < units->config->n_units; u++)
-		unit_tick(units, u, now_ns, ret);
+	if (now_ns >= units->due_ns) {
+		units->due_ns = NEVER;
+		for (uint32_t u = 0; u < units->config->n_units; u++) {
+			unit_tick(units, u, now_ns, ret);
+			unit_due(units, &units->list[u], units->list[u].due_ns);
+		}
+	}
 	units_push(units, now_ns, ret);
 }
 
@@ -469,10 +481,8 @@ uint64_t units_next_ns(const struct units *units)
 		return NEVER;
 	if (units->mode == UNITS_SHARED && units->fence_ns < next)
 		next = units->fence_ns;
-	for (uint32_t u = 0; is_talking(units) && u < units->config->n_units; u++) {
-		if (units->list[u].due_ns < next)
-			next = units->list[u].due_ns;
-	}
+	if (is_talking(units) && units->due_ns < next)
+		next = units->due_ns;
 	return next;
 }
 

@@ -198,6 +198,7 @@ struct units {
 	const struct units_config *config;
 	struct unit *list;	/* n_units, the caller's memory */
 	uint32_t in_state[UNIT_GIVING + 1];	/* units of the list */
+	uint64_t due_ns;	/* no unit is due before */
 	uint64_t incarnation;
 	uint64_t peer;		/* its incarnation, 0: none known */
 	uint64_t top;		/* SETTLING: the generation of ALONE */
@@ -309,7 +310,7 @@ void units_stop(struct units *units, struct units_actions *ret);
 
 void units_tick(struct units *units, uint64_t now_ns, struct units_actions *ret);
 
-/* When units_tick has something to do. */
+/* Before that units_tick has nothing to do. */
 uint64_t units_next_ns(const struct units *units);
 
 /* The message of a SEND_ action, as it is sent now. */

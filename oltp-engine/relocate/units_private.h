@@ -15,6 +15,9 @@ void units_halt(struct units *units, struct units_actions *ret);
 /* The only way to another state: units are counted. */
 void unit_set(struct units *units, struct unit *unit, enum unit_state state);
 
+/* units_tick looks at it then, or earlier. */
+void unit_due(struct units *units, struct unit *unit, uint64_t due_ns);
+
 /* The unit is OWNED now, and whoever waits may run. */
 void unit_open(struct units *units, uint32_t number, struct units_actions *ret);
 

@@ -15,7 +15,7 @@ void units_start(struct units *units, const struct units_config *config, struct 
 	units->config = config;
 	units->list = list;
 	units->incarnation = incarnation;
-	units->greet_ns = units->fence_ns = NEVER;
+	units->greet_ns = units->fence_ns = units->due_ns = NEVER;
 	units->in_state[UNIT_UNKNOWN] = config->n_units;
 	for (uint32_t u = 0; u < config->n_units; u++)
 		list[u].due_ns = NEVER;
@@ -81,7 +81,7 @@ static void find_out(struct units *units, uint32_t number, const struct units_en
 	if (unit->is_mine && theirs->holds == UNITS_TAKES && theirs->gen > unit->gen) {
 		unit_set(units, unit, UNIT_GIVING);
 		unit->offer = theirs->gen;
-		unit->due_ns = now_ns + units->config->repeat_ns;
+		unit_due(units, unit, now_ns + units->config->repeat_ns);
 	} else if (theirs->holds == UNITS_MINE && (!unit->is_mine || theirs->gen > unit->gen)) {
 		unit_set(units, unit, UNIT_AWAY);
 		unit->gen = theirs->gen;

@@ -179,13 +179,21 @@ static struct units *enter(struct model *m, uint32_t node)
 static void leave(struct model *m, uint32_t node)
 {
 	struct units *units = &m->nodes[node].units;
+	uint64_t due_ns;
 
 	units->list = NULL;
 	memset(&units->stats, 0, sizeof(units->stats));
 	units->greet_ns = timeless(units->greet_ns);
 	units->fence_ns = timeless(units->fence_ns);
+	/* What was due, and is not any more, makes no other state. */
+	due_ns = units->due_ns;
+	units->due_ns = UINT64_MAX;
 	for (uint32_t u = 0; u < m->n_units; u++) {
+		if (m->nodes[node].list[u].due_ns < due_ns)
+			wrong("a unit is due before units_tick is called");
 		m->nodes[node].list[u].due_ns = timeless(m->nodes[node].list[u].due_ns);
+		if (m->nodes[node].list[u].due_ns < units->due_ns)
+			units->due_ns = m->nodes[node].list[u].due_ns;
 		m->nodes[node].list[u].ready_ns = 0;
 		m->nodes[node].list[u].has_left = false;
 		m->nodes[node].list[u].here = 0;
