@@ -251,7 +251,7 @@ $(eval $(call unit_test,test_kv_fcall,tests/unit/oltp-engine/test_kv_fcall.c $(O
 $(eval $(call unit_test,test_kv_tpcc,tests/unit/oltp-engine/test_kv_tpcc.c $(OLTP_KV_RIG_SRC),liboltp-kv liboltp-resp liboltp))
 $(eval $(call unit_test_single,test_kv_any,tests/unit/oltp-engine/test_kv_any.c tests/unit/oltp-engine/durable_rig.c $(OLTP_KV_RIG_SRC),liboltp-kv liboltp-resp liboltp))
 $(eval $(call unit_test,test_move_units,tests/unit/oltp-engine/test_move_units.c $(OLTP_MOVE_RIG_SRC),liboltp-move liboltp-relocate liboltp-kv liboltp-resp liboltp))
-$(eval $(call unit_test,test_move_life,tests/unit/oltp-engine/test_move_life.c $(OLTP_MOVE_RIG_SRC),liboltp-move liboltp-relocate liboltp-kv liboltp-resp liboltp,,$(foreach f,facts_begin move_start ppoll,-Xlinker --wrap=$(f))))
+$(eval $(call unit_test,test_move_life,tests/unit/oltp-engine/test_move_life.c $(OLTP_MOVE_RIG_SRC),liboltp-move liboltp-relocate liboltp-kv liboltp-resp liboltp,,$(foreach f,facts_begin move_start ppoll kv_unit_remove_some,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test,test_move_facts,tests/unit/oltp-engine/test_move_facts.c $(OLTP_FAULTS_SRC),liboltp-move liboltp-relocate liboltp-kv liboltp-resp liboltp))
 $(eval $(call unit_test_single,test_move_gates,tests/unit/oltp-engine/test_move_gates.c,liboltp-move liboltp-relocate liboltp-kv liboltp-resp liboltp))
 $(eval $(call unit_test_single,test_fence_talk,tests/unit/oltp-engine/test_fence_talk.c,liboltp-fence liboltp-auth))

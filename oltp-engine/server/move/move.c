@@ -326,9 +326,16 @@ static void remove_junk(struct move *m)
 		move_stop(m, rc);
 }
 
+/* Requests wait for the units that a node still has when it leaves. */
+static bool has_to_give(const struct move *m)
+{
+	return m->units.mode == UNITS_SHARED && m->units.is_closing &&
+	       m->units.in_state[UNIT_AWAY] < m->terms.n_units;
+}
+
 static bool can_remove_junk(const struct move *m)
 {
-	return m->n_junk && !kv_cold_waits(&m->reads, &m->junk_wait);
+	return m->n_junk && !has_to_give(m) && !kv_cold_waits(&m->reads, &m->junk_wait);
 }
 
 /*

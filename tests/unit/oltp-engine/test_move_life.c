@@ -5,7 +5,7 @@
  * frame by frame.
  *
  * And a start that fails half-way keeps no worker, and can be tried again. And a node on which
- * nothing runs leaves at once.
+ * nothing runs leaves at once, and removes nothing before.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,6 +21,7 @@
 
 #include "move_rig.h"
 #include "oltp-engine/relocate/wire.h"
+#include "oltp-engine/server/kv/unit.h"
 #include "oltp-engine/server/move/channel.h"
 #include "oltp-engine/server/move/facts.h"
 
@@ -337,6 +338,44 @@ static void test_leaves_at_once(void **state)
 	move_rig_close_both(&rig);
 }
 
+static struct move_rig *_Atomic leaving_rig;
+static _Atomic uint32_t n_removed, n_removed_early;
+
+int __real_kv_unit_remove_some(struct kv *kv, struct kv_cold_reads *reads,
+			       struct kv_cold_wait *wait, uint32_t unit);
+int __wrap_kv_unit_remove_some(struct kv *kv, struct kv_cold_reads *reads,
+			       struct kv_cold_wait *wait, uint32_t unit);
+
+int __wrap_kv_unit_remove_some(struct kv *kv, struct kv_cold_reads *reads,
+			       struct kv_cold_wait *wait, uint32_t unit)
+{
+	struct move_rig *rig = leaving_rig;
+
+	if (rig && rig->nodes[0].kv == kv) {
+		n_removed++;
+		n_removed_early += stats_of(rig).in_state[UNIT_AWAY] < 1u << BITS;
+	}
+	return __real_kv_unit_remove_some(kv, reads, wait, unit);
+}
+
+/* Records of units that have gone stay until all have gone: requests wait for the others. */
+static void test_gives_first(void **state)
+{
+	struct move_rig rig;
+
+	(void)state;
+	move_rig_init(&rig, BITS);
+	move_rig_open_both(&rig);
+	leaving_rig = &rig;
+	move_leave(rig.nodes[0].move, false);
+	move_rig_wait_mode(&rig, 0, UNITS_ENDED);
+	while (n_removed < 1u << BITS)
+		usleep(1000);
+	leaving_rig = NULL;
+	assert_int_equal(n_removed_early, 0);
+	move_rig_close_both(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -344,6 +383,7 @@ int main(void)
 		cmocka_unit_test(test_restarted),
 		cmocka_unit_test(test_reads_nothing),
 		cmocka_unit_test(test_leaves_at_once),
+		cmocka_unit_test(test_gives_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
