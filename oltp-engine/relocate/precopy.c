@@ -11,7 +11,8 @@
 
 void precopy_start(struct precopy *p, uint64_t now_ns)
 {
-	*p = (struct precopy){ .start_ns = now_ns, .paced_ns = now_ns, .rounds = 1 };
+	*p = (struct precopy){ .start_ns = now_ns, .paced_ns = now_ns, .round_ns = now_ns,
+			       .rounds = 1 };
 }
 
 uint64_t precopy_allowed(struct precopy *p, const struct precopy_config *config, uint64_t now_ns)
@@ -53,11 +54,11 @@ bool precopy_cuts_round(const struct precopy *p, const struct precopy_config *co
 static bool fits(const struct precopy *p, const struct precopy_config *config, uint64_t pages,
 		 uint64_t now_ns)
 {
-	uint64_t passed = now_ns > p->start_ns ? now_ns - p->start_ns : 0;
+	uint64_t passed = now_ns > p->round_ns ? now_ns - p->round_ns : 0;
 
 	/* How long a page takes is not known before one was sent. */
-	return !pages || (p->pages && (double)pages * (double)passed <=
-				      (double)p->pages * (double)config->pause_ns);
+	return !pages || (p->round_pages && (double)pages * (double)passed <=
+					    (double)p->round_pages * (double)config->pause_ns);
 }
 
 static enum precopy_reason decide(const struct precopy *p, const struct precopy_config *config,
@@ -66,7 +67,7 @@ static enum precopy_reason decide(const struct precopy *p, const struct precopy_
 	if (is_late(p, config, now_ns))
 		return fits(p, config, facts->written + facts->never_sent, now_ns) ?
 		       PRECOPY_FEW : PRECOPY_TIMEOUT;
-	if (fits(p, config, facts->written, now_ns))
+	if (!facts->written || (p->rounds > 1 && fits(p, config, facts->written, now_ns)))
 		return PRECOPY_FEW;
 	if (facts->written * STEADY_SENT >= p->round_pages * STEADY_LEFT)
 		return PRECOPY_STEADY;
@@ -84,6 +85,7 @@ enum precopy_reason precopy_end_round(struct precopy *p, const struct precopy_co
 		return reason;
 	}
 	p->rounds++;
+	p->round_ns = now_ns;
 	p->round_pages = 0;
 	return PRECOPY_GOES_ON;
 }

@@ -10,7 +10,8 @@
  *
  *	timeout_ns is over, and all pages that are not at the target
  *	cannot be sent within pause_ns					stop, PRECOPY_TIMEOUT
- *	those that were written since they were sent can be		stop, PRECOPY_FEW
+ *	those that were written since they were sent can be, by		stop, PRECOPY_FEW
+ *	what a further round has shown, or there are none
  *	as many were written as the round has sent, or nearly		stop, PRECOPY_STEADY
  *	it was the last of rounds_max					stop, PRECOPY_ROUNDS
  *	otherwise							another round
@@ -19,7 +20,8 @@
  *
  * After that all that is left is sent while writers wait, if that takes pause_ns at most
  * (is_at_once). If it is more, units go one by one, and each keeps its writers waiting for its own
- * part only. A page takes as long as one has taken so far, from the start on.
+ * part only. A page takes as long as one has taken in the last round; in further rounds, and in the
+ * pause, it takes the place of one that is there, which is more work than in the first.
  */
 #ifndef RELOCATE_PRECOPY_H
 #define RELOCATE_PRECOPY_H
@@ -52,7 +54,8 @@ struct precopy {
 	uint64_t paced_ns;	/* allowed has grown until then */
 	int64_t allowed;	/* bytes that may be sent now; below 0: too many were */
 	uint64_t pages, bytes;	/* sent, in all */
-	uint64_t round_pages;	/* sent in this round */
+	uint64_t round_ns;	/* when this round began */
+	uint64_t round_pages;	/* sent in it */
 	uint32_t rounds;	/* begun */
 	uint8_t reason;		/* enum precopy_reason */
 	bool is_at_once;	/* once it has stopped */
