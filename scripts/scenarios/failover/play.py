@@ -79,15 +79,15 @@ class Case:
         self.rig, self.name, self.how, self.disk, self.stack = rig, name, how, disk, stack
         self.scale, self.found = rig.a.time_scale, rig.found
         volume = rig.volume(f"{name}-volume", plan.VOLUME_MIB)
-        checkpoints = (*EAGER, "--checkpoint-mib", str(plan.CHECKPOINT_MIB))
         self.source = stack.enter_context(rig.node(
-            f"{name}-source", 0, volume, "--volume-format", "--relocatable", *checkpoints))
+            f"{name}-source", 0, volume, "--volume-format", "--relocatable", *EAGER,
+            "--checkpoint-mib", str(plan.CHECKPOINT_MIB)))
         disk.add(self.source.pid)
         self.link = f"unix:{rig.folder}/{name}-link"
         if how == WARM:
             self.target = stack.enter_context(rig.node(
                 f"{name}-target", 1, rig.volume(f"{name}-target-volume", plan.VOLUME_MIB),
-                "--volume-format", "--relocate-listen", self.link, *checkpoints))
+                "--volume-format", "--relocate-listen", self.link))
             disk.add(self.target.pid)
         else:
             self.target = rig.node(
