@@ -296,14 +296,19 @@ static void test_start_again(void **state)
 	move_rig_close_both(&rig);
 }
 
-static _Atomic int polls = -1;	/* the first descriptor of the node that polled first; -1: none has */
+/* The first descriptor of the node that polled first; -1: none has. */
+static _Atomic int polls = -1;
 static _Atomic bool is_leaving;
-static _Atomic uint32_t n_slept;	/* times that it waited for so long in vain since it leaves */
+/* How often it has waited for so long in vain since it leaves. */
+static _Atomic uint32_t n_slept;
 
-int __real_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask);
-int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask);
+int __real_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		 const sigset_t *mask);
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		 const sigset_t *mask);
 
-int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		 const sigset_t *mask)
 {
 	bool counts = is_leaving && polls == fds[0].fd && timeout && timeout->tv_sec > 0;
 	int none = -1, rc;

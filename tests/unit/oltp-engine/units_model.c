@@ -144,12 +144,6 @@ static void act(struct model *m, uint32_t node, const struct units_actions *acti
 	}
 }
 
-/* Worlds are copied and compared, so the state has no pointer between events, and no times. */
-static uint64_t timeless(uint64_t ns)
-{
-	return ns == UINT64_MAX ? ns : 0;
-}
-
 /* Those of a node have an order, and so have those of both in the same place. */
 static uint64_t birth_of(const struct model *m, uint32_t node, uint32_t txn)
 {
@@ -176,34 +170,6 @@ static struct units *enter(struct model *m, uint32_t node)
 	return &m->nodes[node].units;
 }
 
-static void leave(struct model *m, uint32_t node)
-{
-	struct units *units = &m->nodes[node].units;
-	uint64_t due_ns;
-
-	units->list = NULL;
-	memset(&units->stats, 0, sizeof(units->stats));
-	units->greet_ns = timeless(units->greet_ns);
-	units->fence_ns = timeless(units->fence_ns);
-	/* What was due, and is not any more, makes no other state. */
-	due_ns = units->due_ns;
-	units->due_ns = UINT64_MAX;
-	for (uint32_t u = 0; u < m->n_units; u++) {
-		if (m->nodes[node].list[u].due_ns < due_ns)
-			wrong("a unit is due before units_tick is called");
-		m->nodes[node].list[u].due_ns = timeless(m->nodes[node].list[u].due_ns);
-		if (m->nodes[node].list[u].due_ns < units->due_ns)
-			units->due_ns = m->nodes[node].list[u].due_ns;
-		m->nodes[node].list[u].ready_ns = 0;
-		m->nodes[node].list[u].has_left = false;
-		m->nodes[node].list[u].here = 0;
-		if (!m->nodes[node].list[u].is_asked)
-			m->nodes[node].list[u].asked_for = 0;
-		if (!m->nodes[node].list[u].is_wanted)
-			m->nodes[node].list[u].said = 0;
-	}
-}
-
 #define ACTIONS(name) \
 	struct units_action name##_list[UNITS_ACTIONS_MAX(MODEL_UNITS)]; \
 	struct units_actions name = { .room = UNITS_ACTIONS_MAX(MODEL_UNITS), .list = name##_list }
@@ -213,7 +179,7 @@ static void done(struct model *m, uint32_t node, const struct units_actions *act
 {
 	act(m, node, actions);
 	let_in(m, node);
-	leave(m, node);
+	model_leave(m, node);
 }
 
 /* ---- transactions ---- */
@@ -345,7 +311,7 @@ bool model_begin(struct model *m, uint32_t node, uint8_t units)
 		enter(m, node);
 		n->txns[t].units = units;
 		advance(m, node, &n->txns[t]);
-		leave(m, node);
+		model_leave(m, node);
 		return true;
 	}
 	return false;
@@ -366,7 +332,7 @@ bool model_commit(struct model *m, uint32_t node, uint32_t t)
 	append(m, node, MODEL_REDO, units, 0);
 	enter(m, node);
 	end_txn(m, node, txn, true);
-	leave(m, node);
+	model_leave(m, node);
 	return true;
 }
 
@@ -487,7 +453,7 @@ bool model_sync(struct model *m, uint32_t node, bool is_on_disk)
 		act(m, node, &actions);
 	}
 	let_in(m, node);
-	leave(m, node);
+	model_leave(m, node);
 	return true;
 }
 
@@ -555,7 +521,7 @@ bool model_restart(struct model *m, uint32_t node)
 		units_share(&n->units, &actions);
 		act(m, node, &actions);
 	}
-	leave(m, node);
+	model_leave(m, node);
 	if (m->nodes[!node].is_fenced)
 		model_fence(m, node, 0);
 	return true;
@@ -625,7 +591,7 @@ bool model_lost(struct model *m, uint32_t node)
 	if (!m->nodes[node].is_up)
 		return false;
 	units_peer_lost(enter(m, node), 0);
-	leave(m, node);
+	model_leave(m, node);
 	return true;
 }
 
@@ -675,7 +641,7 @@ void model_receive(struct model *m, const struct model_message *message)
 		act(m, node, &one);
 	}
 	let_in(m, node);
-	leave(m, node);
+	model_leave(m, node);
 	if (m->mutant == MUTANT_LOG_ORDER)
 		report_early(m, node);
 }

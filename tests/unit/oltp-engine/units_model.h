@@ -136,6 +136,12 @@ bool model_give_up(struct model *m, uint32_t node, uint32_t unit);
 /* For whoever looks for the reason. */
 void model_print(const struct model *m);
 
+/*
+ * After each call of units.h. Worlds are copied and compared, so the state has no pointer between
+ * events, and no times.
+ */
+void model_leave(struct model *m, uint32_t node);
+
 /* Sets model_wrong if an invariant does not hold. */
 void model_check(const struct model *m);
 

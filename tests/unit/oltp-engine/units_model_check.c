@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What must hold in a world of units_model.h, and how it must end. */
+/* Between the events of a world of units_model.h: what must hold, and how it must end. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +11,40 @@ static void wrong(const char *what)
 {
 	if (!model_wrong)
 		model_wrong = what;
+}
+
+static uint64_t timeless(uint64_t ns)
+{
+	return ns == UINT64_MAX ? ns : 0;
+}
+
+void model_leave(struct model *m, uint32_t node)
+{
+	struct units *units = &m->nodes[node].units;
+	uint64_t due_ns = UINT64_MAX;
+
+	units->list = NULL;
+	memset(&units->stats, 0, sizeof(units->stats));
+	units->greet_ns = timeless(units->greet_ns);
+	units->fence_ns = timeless(units->fence_ns);
+	for (uint32_t u = 0; u < m->n_units; u++) {
+		struct unit *unit = &m->nodes[node].list[u];
+
+		if (unit->due_ns < units->due_ns)
+			wrong("a unit is due before units_tick is called");
+		unit->due_ns = timeless(unit->due_ns);
+		if (unit->due_ns < due_ns)
+			due_ns = unit->due_ns;
+		unit->ready_ns = 0;
+		unit->has_left = false;
+		unit->here = 0;
+		if (!unit->is_asked)
+			unit->asked_for = 0;
+		if (!unit->is_wanted)
+			unit->said = 0;
+	}
+	/* What was due, and is not any more, makes no other world. */
+	units->due_ns = due_ns;
 }
 
 static bool may_write(const struct model *m, uint32_t node, uint32_t u)
