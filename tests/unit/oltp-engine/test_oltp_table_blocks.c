@@ -7,7 +7,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <cmocka.h>
 
 #include "oltp_memory_rig.h"
@@ -38,17 +37,16 @@ static void open_tables(struct tables *t, uint64_t limit_bytes)
 						   &t->small[i]), 0);
 }
 
-/* Blocks that hold the table's records. */
+/* Blocks that hold the table's records. The engine drops some meanwhile. */
 static uint32_t blocks_of(struct tables *t, const struct oltp_table *table)
 {
-	struct block **blocks;
+	struct storage *storage = &t->rig.engine->storage;
 	uint32_t n_of = 0;
-	size_t n;
 
-	assert_int_equal(storage_blocks_list(&t->rig.engine->storage, &blocks, &n), 0);
-	for (size_t i = 0; i < n; i++)
-		n_of += blocks[i]->table == table;
-	free(blocks);
+	pthread_mutex_lock(&storage->lock);
+	for (size_t i = 0; i < storage->n_blocks; i++)
+		n_of += storage->blocks[i]->table == table;
+	pthread_mutex_unlock(&storage->lock);
 	return n_of;
 }
 
