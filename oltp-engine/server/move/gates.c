@@ -285,7 +285,7 @@ void gates_stop(struct gates *gates)
 bool gates_wanted(struct gates *gates, uint32_t *unit, uint64_t *ret_since_ns)
 {
 	pthread_mutex_lock(&gates->lock);
-	/* Behind *unit there may be none left, and before it those of the next round. */
+	/* Units before *unit may have been wanted meanwhile: the caller's next scan finds them. */
 	if (!gates->n_wanted)
 		*unit = gates->n;
 	while (*unit < gates->n && !gates->wanted_ns[*unit])

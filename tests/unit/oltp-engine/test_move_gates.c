@@ -73,7 +73,7 @@ static void test_asks_for_all(void **state)
 		assert_true(gates_is_idle(gates, u, &epoch));
 }
 
-/* Whoever comes during a round, to a unit that the round has passed, is found by the next one. */
+/* A command begins to wait for unit 2 while a scan has got to unit 5: the next scan finds it. */
 static void test_wanted_meanwhile(void **state)
 {
 	uint32_t first[] = { 5 }, second[] = { 2 }, at = 0;

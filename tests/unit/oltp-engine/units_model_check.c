@@ -43,7 +43,7 @@ void model_leave(struct model *m, uint32_t node)
 		if (!unit->is_wanted)
 			unit->said = 0;
 	}
-	/* What was due, and is not any more, makes no other world. */
+	/* Worlds that differ in units.due_ns alone count as one: it becomes the earliest due_ns. */
 	units->due_ns = due_ns;
 }
 
