@@ -480,7 +480,8 @@ static void test_part(void **state)
 		stats = copy_stats(&rig);
 		assert_false(stats.is_at_once);
 		assert_int_equal(stats.reason, i == 0 ? PRECOPY_FEW : PRECOPY_TIMEOUT);
-		assert_in_range(stats.bytes, i == 1 ? 0 : 5000, i == 1 ? 0 : 25000);
+		/* How much goes in some time depends on the machine; what may go does not. */
+		assert_in_range(stats.bytes, i == 0 ? 20000 : 0, i == 1 ? 0 : 25000);
 		move_leave(rig.nodes[0].move, false);
 		move_rig_wait_mode(&rig, 1, UNITS_ALONE);
 		for (uint32_t key = 0; key < KEYS; key++)
