@@ -13,7 +13,10 @@
 #define PATIENCE_SEC	10
 #define MAX_REPLY	65536
 
-/* The error of a call that waited; the kernel says EAGAIN where the time was up. */
+/*
+ * The error of a call that waited; the kernel says EAGAIN where the time was up. A call with a time
+ * limit also ends, with EINTR, when the process is stopped and goes on: it is made again.
+ */
 static int waited_error(void)
 {
 	return errno == EAGAIN || errno == EINPROGRESS ? -ETIMEDOUT : -errno;
@@ -28,7 +31,7 @@ static int connect_at(const struct sockaddr *at, socklen_t len)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (connect(fd, at, len) == 0)
+	if (TEMP_FAILURE_RETRY(connect(fd, at, len)) == 0)
 		return fd;
 	rc = waited_error();
 	close(fd);
@@ -100,7 +103,7 @@ void resp_close(struct resp *resp)
 static int put(int fd, const char *data, size_t len)
 {
 	while (len) {
-		ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
+		ssize_t n = TEMP_FAILURE_RETRY(send(fd, data, len, MSG_NOSIGNAL));
 
 		if (n < 0)
 			return waited_error();
@@ -113,7 +116,7 @@ static int put(int fd, const char *data, size_t len)
 static int get(int fd, char *data, size_t len)
 {
 	while (len) {
-		ssize_t n = recv(fd, data, len, 0);
+		ssize_t n = TEMP_FAILURE_RETRY(recv(fd, data, len, 0));
 
 		if (n < 0)
 			return waited_error();

@@ -14,7 +14,10 @@
 #define PATIENCE_SEC	20
 #define MAX_ANSWER	(256u << 20)
 
-/* The error of a call that waited; the kernel says EAGAIN where the time was up. */
+/*
+ * The error of a call that waited; the kernel says EAGAIN where the time was up. A call with a time
+ * limit also ends, with EINTR, when the process is stopped and goes on: it is made again.
+ */
 static int waited_error(int rc)
 {
 	return rc == -EAGAIN ? -ETIMEDOUT : rc;
@@ -34,7 +37,7 @@ static int connect_to(const char *path, unsigned patience_s)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
+	if (TEMP_FAILURE_RETRY(connect(fd, (struct sockaddr *)&addr, sizeof(addr))) < 0) {
 		rc = -errno;
 		close(fd);
 		return waited_error(rc);
@@ -45,7 +48,7 @@ static int connect_to(const char *path, unsigned patience_s)
 static int send_all(int fd, const char *data, size_t len)
 {
 	while (len) {
-		ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
+		ssize_t n = TEMP_FAILURE_RETRY(send(fd, data, len, MSG_NOSIGNAL));
 
 		if (n < 0)
 			return waited_error(-errno);
@@ -75,7 +78,7 @@ static int receive_line(int fd, char **ret, size_t *ret_len)
 			buf = more;
 			size = size ? size * 2 : 65536;
 		}
-		n = recv(fd, buf + len, size - len, 0);
+		n = TEMP_FAILURE_RETRY(recv(fd, buf + len, size - len, 0));
 		if (n <= 0) {
 			int rc = n < 0 ? -errno : -ECONNRESET;
 

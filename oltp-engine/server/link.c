@@ -112,7 +112,7 @@ int server_link_connect(const char *address)
 	if (fd < 0)
 		return -errno;
 	set_limit(fd, 1);
-	if (!connect(fd, (struct sockaddr *)&place.address, place.bytes)) {
+	if (!TEMP_FAILURE_RETRY(connect(fd, (struct sockaddr *)&place.address, place.bytes))) {
 		set_tcp(fd);
 		return fd;
 	}
@@ -199,7 +199,11 @@ int server_link_accept(int listen_fd)
 	return fd;
 }
 
-int server_link_read(int fd, void *bytes, size_t n, uint64_t until_ns)
+/*
+ * One look for up to n bytes: how many came. A call with a time limit also ends when the process is
+ * stopped and goes on, with what has come, or with EINTR, which says 0 here.
+ */
+static ssize_t read_some(int fd, void *bytes, size_t n, uint64_t until_ns)
 {
 	const uint64_t now_ns = clock_now_ns();
 	const uint64_t left_us = until_ns > now_ns ? (until_ns - now_ns) / 1000 : 0;
@@ -212,16 +216,28 @@ int server_link_read(int fd, void *bytes, size_t n, uint64_t until_ns)
 		return -ETIMEDOUT;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	got = recv(fd, bytes, n, MSG_WAITALL);
+	if (got < 0 && errno == EINTR)
+		return 0;
 	if (got < 0)
 		return errno == EAGAIN ? -ETIMEDOUT : -errno;
-	if ((size_t)got == n)
-		return 0;
-	return got ? -ETIMEDOUT : -EPIPE;
+	return got ? got : -EPIPE;
+}
+
+int server_link_read(int fd, void *bytes, size_t n, uint64_t until_ns)
+{
+	for (size_t at = 0; at < n;) {
+		ssize_t got = read_some(fd, (char *)bytes + at, n - at, until_ns);
+
+		if (got < 0)
+			return (int)got;
+		at += (size_t)got;
+	}
+	return 0;
 }
 
 int server_link_write(int fd, const void *bytes, size_t n)
 {
-	ssize_t put = send(fd, bytes, n, MSG_NOSIGNAL);
+	ssize_t put = TEMP_FAILURE_RETRY(send(fd, bytes, n, MSG_NOSIGNAL));
 
 	if (put < 0)
 		return errno == EAGAIN ? -ETIMEDOUT : -errno;

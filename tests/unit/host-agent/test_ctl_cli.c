@@ -117,6 +117,18 @@ static void test_tables(void **state)
 	expect(0, "TPS", "ebbctl top --count 2 --interval 0.05");
 }
 
+/* Whoever stops ebbctl while it waits for an answer, and lets it go on, has the answer then. */
+static void test_stopped(void **state)
+{
+	char args[256];
+
+	(void)state;
+	snprintf(args, sizeof(args), "sh -c 'kill -STOP %d; ebbctl vms & p=$!; sleep 0.3; "
+		 "kill -STOP $p; sleep 0.1; kill -CONT $p; sleep 0.1; kill -CONT %d; wait $p'",
+		 (int)ebbd, (int)ebbd);
+	expect(0, "simulated-1  running", args);
+}
+
 static void test_json(void **state)
 {
 	static const char *const commands[] = {
@@ -532,7 +544,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_EBBD(tables), WITH_EBBD(completion), WITH_EBBD(json), WITH_EBBD(refused),
-		WITH_EBBD(usage), WITH_EBBD(output_lost),
+		WITH_EBBD(usage), WITH_EBBD(output_lost), WITH_EBBD(stopped),
 		cmocka_unit_test(test_simulate),
 		cmocka_unit_test(test_unreachable), cmocka_unit_test(test_odd_server),
 		cmocka_unit_test(test_bad_config),

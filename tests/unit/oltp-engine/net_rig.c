@@ -122,7 +122,7 @@ int net_rig_connect(const struct net_rig *rig, bool is_tcp)
 void net_rig_put(int fd, const void *bytes, size_t n)
 {
 	while (n) {
-		ssize_t done = send(fd, bytes, n, MSG_NOSIGNAL);
+		ssize_t done = TEMP_FAILURE_RETRY(send(fd, bytes, n, MSG_NOSIGNAL));
 
 		assert_true(done > 0);
 		bytes = (const char *)bytes + done;
@@ -142,7 +142,7 @@ void net_rig_expect(int fd, const char *text)
 
 	assert_non_null(bytes);
 	while (there < n) {
-		ssize_t got = recv(fd, bytes + there, n - there, 0);
+		ssize_t got = TEMP_FAILURE_RETRY(recv(fd, bytes + there, n - there, 0));
 
 		assert_true(got > 0);
 		there += (size_t)got;
@@ -164,7 +164,7 @@ void net_rig_expect_end(int fd)
 	ssize_t n;
 
 	do {
-		n = recv(fd, bytes, sizeof(bytes), 0);
+		n = TEMP_FAILURE_RETRY(recv(fd, bytes, sizeof(bytes), 0));
 	} while (n > 0);
 	/* Whether the rest of its requests was read does not matter. */
 	assert_true(n == 0 || errno == ECONNRESET || errno == EPIPE);

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Two nodes of a relocation greet each other; a stranger who only takes time. */
+/* Two nodes of a relocation greet each other; a stranger who only takes time; a stop. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "oltp-engine/server/handshake.h"
+#include "oltp-engine/server/link.h"
 #include "oltp-engine/src/base/clock.h"
 
 #define UNIT_BITS	8u
@@ -107,11 +110,43 @@ static void test_stranger(void **state)
 	close(fds[1]);
 }
 
+/* Each stop ends a call that waits; to who reads it is nothing. */
+static void test_stopped(void **state)
+{
+	static const char said[8] = "12345678";
+	const pid_t parent = getpid();
+	char heard[8];
+	int fds[2], status;
+	pid_t child;
+
+	(void)state;
+	open_pair(fds);
+	child = fork();
+	if (!child) {
+		for (uint32_t i = 0; i < sizeof(said); i++) {
+			usleep(20000);
+			kill(parent, SIGSTOP);
+			usleep(20000);
+			kill(parent, SIGCONT);
+			(void)!send(fds[1], &said[i], 1, MSG_NOSIGNAL);
+		}
+		_exit(0);
+	}
+	assert_int_equal(server_link_read(fds[0], heard, sizeof(heard),
+					  clock_now_ns() + 60000000000ull), 0);
+	assert_memory_equal(heard, said, sizeof(heard));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_welcome),
 		cmocka_unit_test(test_stranger),
+		cmocka_unit_test(test_stopped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
