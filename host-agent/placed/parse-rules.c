@@ -17,9 +17,20 @@ static bool is_vm(const struct reading *r, const char *name)
 	return json_object_get(r->resources, name) != NULL;
 }
 
+/* Once, though a constraint may make several rules.  Takes the text. */
+static void complain(const struct reading *r, json_t *text)
+{
+	const size_t n = json_array_size(r->complaints);
+
+	if (n > 0 && json_equal(json_array_get(r->complaints, n - 1), text))
+		json_decref(text);
+	else
+		json_array_append_new(r->complaints, text);
+}
+
 static void give_up(const struct reading *r, const xmlNode *constraint, const char *what)
 {
-	json_array_append_new(r->complaints, json_sprintf(
+	complain(r, json_sprintf(
 		"constraint %.64s: %s is not understood: scores and plans do not know of it",
 		pxml_get(constraint, "id"), what));
 }
@@ -81,43 +92,99 @@ static void add_colocation(struct reading *r, const xmlNode *n, const char *scor
 	if (direction < 0 && strcmp(pxml_get(n, "influence"), "false") == 0)
 		json_object_set_new(rule, "influence", json_false());
 	else if (direction < 0)
-		json_array_append_new(r->complaints, json_sprintf(
+		complain(r, json_sprintf(
 			"constraint %.64s: without influence=\"false\" Pacemaker counts what the "
 			"last of its VMs prefer against moves of the first ones",
 			pxml_get(n, "id")));
 	json_array_append_new(r->rules, rule);
 }
 
+static bool is_sequential(const xmlNode *set)
+{
+	return strcmp(pxml_get(set, "sequential"), "false") != 0;
+}
+
+/*
+ * Of two sets that follow each other the first one's VMs are placed with regard to the second one's:
+ * of a sequential set the one that is next to the other set, else all.
+ */
+static json_t *vms_next_to(const struct reading *r, const xmlNode *n, const xmlNode *set,
+			   bool is_first)
+{
+	json_t *vms = vms_of(r, set);
+	const xmlNode *end = NULL;
+
+	if (!is_sequential(set) || json_array_size(vms) == 0)
+		return vms;
+	for (xmlNode *ref = set->children; ref; ref = ref->next)
+		if (pxml_is(ref, "resource_ref") && !(is_first && end))
+			end = ref;
+	json_array_clear(vms);
+	if (is_vm(r, pxml_get(end, "id")))
+		json_array_append_new(vms, json_string(pxml_get(end, "id")));
+	else
+		give_up(r, n, "that a set begins or ends with what is no VM");
+	return vms;
+}
+
+static void read_neighbours(struct reading *r, const xmlNode *n, const xmlNode *first,
+			    const xmlNode *second, const char *why_not)
+{
+	json_t *dependents = vms_next_to(r, n, first, true);
+	json_t *primaries = vms_next_to(r, n, second, false);
+	json_t *vm, *with;
+	size_t i, k;
+
+	json_array_foreach(dependents, i, vm)
+		json_array_foreach(primaries, k, with)
+			add_colocation(r, n, pxml_get(n, "score"),
+				       json_pack("[O, O]", with, vm), why_not);
+	json_decref(dependents);
+	json_decref(primaries);
+}
+
+static void read_sets(struct reading *r, const xmlNode *n)
+{
+	const char *why_not = NULL;
+	const xmlNode *last = NULL;
+
+	for (xmlNode *set = n->children; set; set = set->next)
+		if (pxml_is(set, "resource_set") && !is_running(pxml_get(set, "role")))
+			why_not = "a role in it";
+	for (xmlNode *set = n->children; set; set = set->next) {
+		const char *score = pxml_get(set, "score");
+
+		if (!pxml_is(set, "resource_set"))
+			continue;
+		/* The members of one that is not sequential may be anywhere. */
+		if (is_sequential(set))
+			add_colocation(r, n, *score ? score : pxml_get(n, "score"), vms_of(r, set),
+				       why_not);
+		if (last)
+			read_neighbours(r, n, last, set, why_not);
+		last = set;
+	}
+}
+
+static void read_pair(struct reading *r, const xmlNode *n)
+{
+	const bool has_role = !is_running(pxml_get(n, "rsc-role")) ||
+			      !is_running(pxml_get(n, "with-rsc-role"));
+	json_t *vms = json_array();
+
+	if (is_vm(r, pxml_get(n, "rsc")) && is_vm(r, pxml_get(n, "with-rsc"))) {
+		json_array_append_new(vms, json_string(pxml_get(n, "with-rsc")));
+		json_array_append_new(vms, json_string(pxml_get(n, "rsc")));
+	}
+	add_colocation(r, n, pxml_get(n, "score"), vms, has_role ? "a role in it" : NULL);
+}
+
 static void read_colocation(void *ctx, xmlNode *n)
 {
-	struct reading *r = ctx;
-	xmlNode *set = pxml_child(n, "resource_set");
-	const char *why_not = NULL, *score = pxml_get(n, "score");
-	json_t *vms;
-
-	if (!set) {
-		vms = json_array();
-		if (is_vm(r, pxml_get(n, "rsc")) && is_vm(r, pxml_get(n, "with-rsc"))) {
-			json_array_append_new(vms, json_string(pxml_get(n, "with-rsc")));
-			json_array_append_new(vms, json_string(pxml_get(n, "rsc")));
-		}
-		if (!is_running(pxml_get(n, "rsc-role")) ||
-		    !is_running(pxml_get(n, "with-rsc-role")))
-			why_not = "a role in it";
-	} else {
-		vms = vms_of(r, set);
-		for (xmlNode *other = set->next; other; other = other->next)
-			if (pxml_is(other, "resource_set"))
-				why_not = "more than one set in it";
-		/* The members of one that is not sequential may be anywhere. */
-		if (!why_not && strcmp(pxml_get(set, "sequential"), "false") == 0)
-			json_array_clear(vms);
-		if (!is_running(pxml_get(set, "role")))
-			why_not = "a role in it";
-		if (*pxml_get(set, "score"))
-			score = pxml_get(set, "score");
-	}
-	add_colocation(r, n, score, vms, why_not);
+	if (pxml_child(n, "resource_set"))
+		read_sets(ctx, n);
+	else
+		read_pair(ctx, n);
 }
 
 /* ---- location ----------------------------------------------------------------- */
@@ -204,12 +271,18 @@ static void ban_by_rule(struct reading *r, const xmlNode *n, const xmlNode *rule
 static void read_location(void *ctx, xmlNode *n)
 {
 	struct reading *r = ctx;
-	xmlNode *set = pxml_child(n, "resource_set");
 	const bool is_ban = must(pxml_get(n, "score")) < 0;
-	json_t *vms = set ? vms_of(r, set) : json_array();
+	json_t *vms = json_array();
 
 	if (is_vm(r, pxml_get(n, "rsc")))
 		json_array_append_new(vms, json_string(pxml_get(n, "rsc")));
+	for (xmlNode *set = n->children; set; set = set->next) {
+		json_t *more = pxml_is(set, "resource_set") ? vms_of(r, set) : NULL;
+
+		if (more)
+			json_array_extend(vms, more);
+		json_decref(more);
+	}
 	if (*pxml_get(n, "rsc-pattern") && (is_ban || pxml_child(n, "rule")))
 		give_up(r, n, "its rsc-pattern");
 	if (json_array_size(vms) > 0 && is_ban && *pxml_get(n, "node")) {

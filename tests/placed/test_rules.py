@@ -10,7 +10,15 @@ import rig
 APART = '<rsc_colocation id="{id}" rsc="{vm}" with-rsc="{other}" score="-INFINITY" {more}/>'
 QUIET = 'influence="false"'
 TOGETHER = '<rsc_colocation id="{id}" rsc="{vm}" with-rsc="{other}" score="INFINITY"/>'
+SETS = ('<rsc_colocation id="{id}" score="{score}" influence="false">{sets}</rsc_colocation>')
 BAN = '<rsc_location id="{id}" rsc="{vm}" node="{host}" score="-INFINITY"/>'
+
+
+def sets(*all_sets):
+    """Of (VMs, attributes)."""
+    return "".join(f'<resource_set id="s{i}" {more}>' +
+                   "".join(f'<resource_ref id="{vm}"/>' for vm in vms) + "</resource_set>"
+                   for i, (vms, more) in enumerate(all_sets))
 
 
 def texts(plan):
@@ -141,6 +149,32 @@ class Rules(unittest.TestCase):
         for host, why in texts(plan[left]).items():
             other = next(vm for vm in where if where[vm] == host)
             self.assertEqual(why, f"cannot take it: anti-affinity (constraint spread, {other})")
+
+    def test_several_sets(self):
+        """Who has lost h1 would take h2 before h3."""
+        free = 'sequential="false"'
+        for score, constraint, homes, then in (
+                ("-INFINITY", (("cd", free), ("ab", free)), "h1 h1 h2 h2", "h3 h3 h2 h2"),
+                ("-INFINITY", (("cd", 'score="0"'), ("ab", 'score="0"')), "h1 h1 h2 h1",
+                 "h2 h3 h2 h2"),
+                ("-INFINITY", (("cd", free), ("ab", 'score="0"')), "h1 h1 h2 h2",
+                 "h2 h3 h2 h2"),
+                ("INFINITY", (("d", ""), ("c", ""), ("ab", free)), "h1 h1 h1 h1",
+                 "h2 h2 h2 h2")):
+            with self.subTest(score=score, constraint=constraint):
+                c = self.cluster("a", "b", "c", "d")
+                homes = dict(zip("abcd", homes.split()))
+                c.write_scores({vm: {"h1": 600, "h2": 500, "h3": 400, home: 1000}
+                                for vm, home in homes.items()})
+                c.simulate()
+                self.assertEqual(c.where(), homes)
+                c.constrain(SETS.format(id="sets", score=score, sets=sets(*constraint)))
+                self.assertNotRegex(c.simulate(), "Migrate|Move|Stop|Restart")
+                plans = c.place("--host-lost", "h1")
+                said = {vm: plans[vm]["pacemaker"] for vm in "abcd" if homes[vm] == "h1"}
+                c.power_off("h1")
+                self.assertEqual(" ".join(c.where()[vm] for vm in "abcd"), then)
+                self.assertEqual({vm: c.where()[vm] for vm in said}, said)
 
     def test_own_rules_are_not_the_operators(self):
         c = self.cluster("a")

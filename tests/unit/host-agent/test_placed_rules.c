@@ -13,13 +13,14 @@
 #include "placed/decide.h"
 #include "placed/rules.h"
 
-/* Hosts h1 (rack r1), h2 (R1), h3; VMs a, b, c. */
+/* Hosts h1 (rack r1), h2 (R1), h3; VMs a, b, c, d, e. */
 static json_t *parse(const char *constraints, json_t *complaints)
 {
 	json_t *hosts = json_pack("{s:{s:s, s:s}, s:{s:s}, s:{s:s}}", "h1", PLACED_FAULT_DOMAIN,
 				  "r1", "ssd", "yes", "h2", PLACED_FAULT_DOMAIN, "R1", "h3", "ssd",
 				  "no");
-	json_t *resources = json_pack("{s:{}, s:{}, s:{}}", "a", "b", "c"), *rules;
+	json_t *resources = json_pack("{s:{}, s:{}, s:{}, s:{}, s:{}}", "a", "b", "c", "d", "e");
+	json_t *rules;
 	xmlDoc *doc = xmlReadMemory(constraints, (int)strlen(constraints), NULL, NULL, 0);
 
 	assert_non_null(doc);
@@ -35,6 +36,9 @@ static json_t *parse(const char *constraints, json_t *complaints)
 	"<rsc_colocation id='c' score='" score "'><resource_set id='s'" more ">" \
 	"<resource_ref id='a'/><resource_ref id='ip'/><resource_ref id='b'/>" \
 	"<resource_ref id='c'/></resource_set>"
+#define NEXT(more, one, two) \
+	"<resource_set id='t'" more "><resource_ref id='" one "'/><resource_ref id='" two "'/>" \
+	"</resource_set>"
 #define RULE(more, inner) \
 	"<rsc_location id='c' rsc='a'><rule id='r' score='-INFINITY'" more ">" inner \
 	"</rule></rsc_location>"
@@ -66,8 +70,30 @@ static void test_parse(void **state)
 		{ SET("INFINITY", "") "</rsc_colocation>",
 		  "[{'id':'c','type':'together','vms':['a','b','c']}]", NULL },
 		{ SET("INFINITY", " sequential='false'") "</rsc_colocation>", "[]", NULL },
-		{ SET("INFINITY", "") "<resource_set id='t'/></rsc_colocation>", "[]",
-		  "more than one set" },
+		/* Between two sets stand the first one's first and the second one's last. */
+		{ SET("INFINITY", "") NEXT("", "d", "e") "</rsc_colocation>",
+		  "[{'id':'c','type':'together','vms':['a','b','c']},"
+		  "{'id':'c','type':'together','vms':['d','e']},"
+		  "{'id':'c','type':'together','vms':['e','a']}]", NULL },
+		{ SET("-INFINITY", " score='0'") NEXT(" sequential='false'", "d", "e")
+		  "</rsc_colocation>",
+		  "[{'id':'c','type':'apart','vms':['d','a']},"
+		  "{'id':'c','type':'apart','vms':['e','a']}]",
+		  "without influence=\"false\"" },
+		{ SET("INFINITY", " sequential='false'") NEXT(" sequential='false'", "ip", "d")
+		  "</rsc_colocation>",
+		  "[{'id':'c','type':'together','vms':['d','a']},"
+		  "{'id':'c','type':'together','vms':['d','b']},"
+		  "{'id':'c','type':'together','vms':['d','c']}]", NULL },
+		{ SET("INFINITY", "") NEXT(" score='0'", "d", "ip") "</rsc_colocation>",
+		  "[{'id':'c','type':'together','vms':['a','b','c']}]", "what is no VM" },
+		{ SET("INFINITY", "") NEXT("", "ip", "fs") "</rsc_colocation>",
+		  "[{'id':'c','type':'together','vms':['a','b','c']}]", NULL },
+		{ SET("INFINITY", "") NEXT(" role='Stopped'", "d", "e") "</rsc_colocation>", "[]",
+		  "a role" },
+		{ "<rsc_location id='c' node='h2' score='-INFINITY'>" NEXT("", "a", "ip")
+		  NEXT("", "b", "c") "</rsc_location>",
+		  "[{'id':'c','type':'ban','vms':['a','b','c'],'hosts':['h2']}]", NULL },
 		{ "<rsc_location id='c' rsc='a' node='h2' score='-INFINITY'/>", BAN("'h2'"), NULL },
 		{ "<rsc_location id='c' rsc='a' node='h2' score='INFINITY'/>", "[]", NULL },
 		{ "<rsc_location id='c' rsc='ip' node='h2' score='-INFINITY'/>", "[]", NULL },
