@@ -101,8 +101,13 @@ class Promises(VolumeCase):
         self.done("volume-set", volume="b", reserve_iops=None, max_iops=20)
         self.load("b", 16)
         time.sleep(0.5)
-        got = self.counted(3)
-        self.assertAlmostEqual(got["b"]["issued"], 60, delta=6)
+        for _ in range(5):
+            issued = self.counted(3)["b"]["issued"]
+            self.assertLessEqual(issued, 66)
+            # Fewer than 20 a second only while the machine does something else.
+            if issued >= 54:
+                break
+        self.assertGreaterEqual(issued, 54)
         # Requests that wait for a maximum must not keep the server from ending.
         self.done("volume-set", volume="b", max_iops=1)
         begun = time.monotonic()
