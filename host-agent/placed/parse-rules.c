@@ -105,8 +105,8 @@ static bool is_sequential(const xmlNode *set)
 }
 
 /*
- * Of two sets that follow each other the first one's VMs are placed with regard to the second one's:
- * of a sequential set the one that is next to the other set, else all.
+ * Pacemaker places the VMs of a set with regard to those of the next set: of a sequential set the
+ * VM that is next to the other set, of another one each VM.
  */
 static json_t *vms_next_to(const struct reading *r, const xmlNode *n, const xmlNode *set,
 			   bool is_first)

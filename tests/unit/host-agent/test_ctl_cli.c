@@ -117,7 +117,7 @@ static void test_tables(void **state)
 	expect(0, "TPS", "ebbctl top --count 2 --interval 0.05");
 }
 
-/* Whoever stops ebbctl while it waits for an answer, and lets it go on, has the answer then. */
+/* A shell stops ebbctl while it waits for ebbd, and lets it go on: ebbctl prints the answer. */
 static void test_stopped(void **state)
 {
 	char args[256];

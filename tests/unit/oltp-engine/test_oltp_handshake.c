@@ -110,7 +110,7 @@ static void test_stranger(void **state)
 	close(fds[1]);
 }
 
-/* Each stop ends a call that waits; to who reads it is nothing. */
+/* Each stop of the process ends recv(2) early; server_link_read() waits on. */
 static void test_stopped(void **state)
 {
 	static const char said[8] = "12345678";
