@@ -15,7 +15,7 @@ MIX, MEASURED_MIX = "get=60,set=20,count=20", "get=60,set=40"
 # at the beginning; then of the two databases that share a host. One is short of CPUs then.
 STEADY, GROWN = 0.25, (1.05, 0.7)
 # So much more than is served that its workers are never idle.
-MEASURED_RATE, MEASURE_S = 2000, 5.0
+MEASURED_RATE, MEASURE_S = 2000, 3.0
 
 # When a host is hot, and how soon it says who should leave; a real one takes more than a minute.
 # VMs that boot and the measurement make it hot, too, but for a shorter time.
