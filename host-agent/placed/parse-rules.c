@@ -114,7 +114,7 @@ static json_t *vms_next_to(const struct reading *r, const xmlNode *n, const xmlN
 	json_t *vms = vms_of(r, set);
 	const xmlNode *end = NULL;
 
-	if (!is_sequential(set) || json_array_size(vms) == 0)
+	if (!is_sequential(set))
 		return vms;
 	for (xmlNode *ref = set->children; ref; ref = ref->next)
 		if (pxml_is(ref, "resource_ref") && !(is_first && end))
@@ -127,14 +127,26 @@ static json_t *vms_next_to(const struct reading *r, const xmlNode *n, const xmlN
 	return vms;
 }
 
+static bool has_vm(const struct reading *r, const xmlNode *set)
+{
+	json_t *vms = vms_of(r, set);
+	const bool has = json_array_size(vms) > 0;
+
+	json_decref(vms);
+	return has;
+}
+
 static void read_neighbours(struct reading *r, const xmlNode *n, const xmlNode *first,
 			    const xmlNode *second, const char *why_not)
 {
-	json_t *dependents = vms_next_to(r, n, first, true);
-	json_t *primaries = vms_next_to(r, n, second, false);
-	json_t *vm, *with;
+	json_t *dependents, *primaries, *vm, *with;
 	size_t i, k;
 
+	/* Pacemaker alone sees to preferences, and to what is not between two VMs. */
+	if (must(pxml_get(n, "score")) == 0 || !has_vm(r, first) || !has_vm(r, second))
+		return;
+	dependents = vms_next_to(r, n, first, true);
+	primaries = vms_next_to(r, n, second, false);
 	json_array_foreach(dependents, i, vm)
 		json_array_foreach(primaries, k, with)
 			add_colocation(r, n, pxml_get(n, "score"),

@@ -89,6 +89,9 @@ static void test_parse(void **state)
 		  "[{'id':'c','type':'together','vms':['a','b','c']}]", "what is no VM" },
 		{ SET("INFINITY", "") NEXT("", "ip", "fs") "</rsc_colocation>",
 		  "[{'id':'c','type':'together','vms':['a','b','c']}]", NULL },
+		{ SET("500", "") NEXT("", "d", "ip") "</rsc_colocation>", "[]", NULL },
+		{ "<rsc_colocation id='c' score='INFINITY'>" NEXT("", "ip", "d")
+		  NEXT("", "fs", "nfs") "</rsc_colocation>", "[]", NULL },
 		{ SET("INFINITY", "") NEXT(" role='Stopped'", "d", "e") "</rsc_colocation>", "[]",
 		  "a role" },
 		{ "<rsc_location id='c' node='h2' score='-INFINITY'>" NEXT("", "a", "ip")
