@@ -134,18 +134,6 @@ static int32_t origin(const struct place *p, const struct item *item)
 	return -1;
 }
 
-int place_reset(struct place *p)
-{
-	/* In two passes: a host could be too full for those that come before others have gone. */
-	for (uint32_t i = 0; i < p->n_items; i++)
-		if (p->items[i].host != origin(p, &p->items[i]))
-			place_move_item(p, i, -1);
-	for (uint32_t i = 0; i < p->n_items; i++)
-		place_move_item(p, i, origin(p, &p->items[i]));
-	place_totals(p);
-	return 0;
-}
-
 /* ---- making it ---- */
 
 static void fill_vm(struct place *p, struct vm *vm, const struct place_vm *in)

@@ -283,8 +283,6 @@ int32_t place_origin_of(const struct place *place, uint32_t vm);
 
 /* Puts a VM (and its affinity set) on a host, -1: on none, whether that is allowed or not. */
 int place_put(struct place *place, uint32_t vm, int32_t host);
-/* All VMs to where they were. */
-int place_reset(struct place *place);
 
 /* ---- what a plan is worth ---- */
 
@@ -356,12 +354,6 @@ int place_new(struct place *place, uint32_t vm, struct place_refusal *ret_refusa
 int place_first_fit(struct place *place, struct place_refusal *ret_refusal);
 int place_best_fit(struct place *place, struct place_refusal *ret_refusal);
 int place_worst_fit(struct place *place, struct place_refusal *ret_refusal);
-
-/*
- * The best plan of all, by trying them.  -E2BIG: not finished after max_nodes partial plans, the
- * plan is as it was.  -ENOENT: no plan keeps all constraints with all VMs on hosts.
- */
-int place_exact(struct place *place, uint64_t max_nodes);
 
 /* ---- why ---- */
 

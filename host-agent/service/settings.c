@@ -94,8 +94,8 @@ static int set_field(const struct ebb_setting *s, void *field, const char *value
 	}
 }
 
-int ebb_settings_set(const struct ebb_settings *s, void *config, const char *key,
-		     const char *value, struct ebb_err *err)
+static int set_key(const struct ebb_settings *s, void *config, const char *key, const char *value,
+		   struct ebb_err *err)
 {
 	for (size_t i = 0; i < s->num; i++)
 		if (strcmp(key, s->all[i].name) == 0)
@@ -114,7 +114,7 @@ int ebb_settings_assign(const struct ebb_settings *s, void *config, const char *
 		return ebb_err_set(err, -EINVAL, "\"%.64s\" is not of the form key=value",
 				   assignment);
 	snprintf(key, sizeof(key), "%.*s", (int)(eq - assignment), assignment);
-	return ebb_settings_set(s, config, key, eq + 1, err);
+	return set_key(s, config, key, eq + 1, err);
 }
 
 struct load {
@@ -160,7 +160,7 @@ static int load_one(void *arg, const char *section, const char *key, const char 
 	if (!value)
 		value = "";
 	if (!section[0])
-		return ebb_settings_set(l->settings, l->config, key, value, &l->err) == 0;
+		return set_key(l->settings, l->config, key, value, &l->err) == 0;
 	if (l->settings->set_in_section)
 		return l->settings->set_in_section(l->config, section, key, value, &l->err) == 0;
 	ebb_err_set(&l->err, -EINVAL, "section [%s]: the file has no sections", section);

@@ -47,11 +47,10 @@ struct ebb_settings {
 	bool may_indent;		/* lines of the file, as inih understands them */
 };
 
-/* Changes one field.  -EINVAL: there is no such key, or it can not have this value. */
-int ebb_settings_set(const struct ebb_settings *s, void *config, const char *key,
-		     const char *value, struct ebb_err *err);
-
-/* The same with "key=value", as it is on a command line. */
+/*
+ * Changes one field by "key=value", as it is on a command line.  -EINVAL: it is not of that form,
+ * there is no such key, or it can not have this value.
+ */
 int ebb_settings_assign(const struct ebb_settings *s, void *config, const char *assignment,
 			struct ebb_err *err);
 

@@ -201,9 +201,6 @@ void kv_session_stop_waiting(struct kv_session *s);
  */
 void kv_session_restrict(struct kv_session *s);
 
-/* The number that CLIENT ID answers, from 1 on. */
-uint64_t kv_session_id(const struct kv_session *s);
-
 /*
  * A connection that looks on: its name is KV_OBSERVER_NAME (HELLO ... SETNAME, CLIENT SETNAME). The
  * thread that runs its requests.

@@ -66,7 +66,10 @@ int kv_page_read(struct kv *kv, struct oltp_worker *worker, uint32_t unit, uint3
 int kv_pages_read_begin(struct kv *kv, struct kv_cold_reads *reads, uint32_t unit, uint32_t first,
 			uint32_t n, struct kv_unit_reader **ret_reader);
 
-/* As kv_unit_remove, with the unit's gate. Of a hash some 2000 fields go at once, too. */
+/*
+ * Removes all keys of the page, with the unit's gate; after a crash another call removes the rest.
+ * Of a hash some 2000 fields go at once. Errors: -ENOMEM, -EIO.
+ */
 int kv_page_remove(struct kv *kv, struct oltp_worker *worker, uint32_t unit, uint32_t page);
 
 #endif

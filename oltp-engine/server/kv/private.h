@@ -186,7 +186,7 @@ enum oltp_rc call_need(struct call *c, const struct resp_arg *name);
 bool call_enter_again(struct call *c);
 void session_leave(struct kv_session *s);
 
-/* unit.c: as kv_unit_read, kv_unit_read_begin and kv_unit_remove, of a range of keys. */
+/* unit.c: as kv_unit_read and kv_unit_read_begin, of a range of keys; removes all keys of one. */
 int keys_read(struct kv *kv, struct oltp_worker *worker, struct oltp_range keys,
 	      int (*fn)(void *ctx, const uint8_t *record, uint32_t bytes), void *ctx);
 int keys_read_begin(struct kv *kv, struct kv_cold_reads *reads, struct oltp_range keys,

@@ -77,11 +77,6 @@ void kv_session_restrict(struct kv_session *s)
 	s->is_restricted = true;
 }
 
-uint64_t kv_session_id(const struct kv_session *s)
-{
-	return s->id;
-}
-
 bool kv_session_is_observer(const struct kv_session *s)
 {
 	/* Asked after every request, of sessions that mostly have no name. */

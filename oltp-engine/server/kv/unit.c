@@ -637,11 +637,6 @@ int keys_remove(struct kv *kv, struct oltp_worker *worker, struct oltp_range key
 	return rc;
 }
 
-int kv_unit_remove(struct kv *kv, struct oltp_worker *worker, uint32_t unit)
-{
-	return keys_remove(kv, worker, unit_range(kv, unit));
-}
-
 void kv_unit_returns(struct kv *kv, uint32_t unit)
 {
 	_Static_assert(KV_UNIT_BITS_MAX <= KEYSPACE_REMOVAL_BITS, "a unit has a part at least");

@@ -3,8 +3,7 @@
  * unit.h - the keys of one unit as bytes, for another keyspace with the same secret: read there,
  * put here, removed ("Downtime-Free Live Migration", 2.2). For whoever has the unit's gate: nobody
  * else runs on the unit meanwhile. Each call runs transactions of its own on the caller's worker,
- * and waits for the disk where records are cold; kv_unit_read_part and
- * kv_unit_remove_some do not.
+ * and waits for the disk where records are cold; kv_unit_read_part and kv_unit_remove_some do not.
  *
  * What is put is new here: with a stamp and, for hashes, an id of this database. So what a WATCH
  * has seen before counts as changed.
@@ -61,7 +60,7 @@ struct kv_unit_put {
 /*
  * Puts whole records of the unit, none of which is there, each KV_UNIT_PUTS of them in one
  * transaction. Errors: -EPROTO (not such bytes, not of this unit, or one refers), -EEXIST (one is
- * there), -ENOMEM, -EIO: if there were more, some were put, kv_unit_remove removes them.
+ * there), -ENOMEM, -EIO: if there were more, some were put, and kv_unit_remove_part removes them.
  */
 #define KV_UNIT_PUTS	64u
 int kv_unit_put(struct kv *kv, struct oltp_worker *worker, uint32_t unit, struct kv_unit_put *put,
@@ -80,12 +79,6 @@ int kv_unit_remove_part(struct kv *kv, struct oltp_worker *worker, uint32_t unit
  */
 int kv_unit_remove_some(struct kv *kv, struct kv_cold_reads *reads, struct kv_cold_wait *wait,
 			uint32_t unit);
-
-/*
- * Removes all keys of the unit. What of it is there after a crash is removed by another call.
- * Errors: -ENOMEM, -EIO.
- */
-int kv_unit_remove(struct kv *kv, struct oltp_worker *worker, uint32_t unit);
 
 /*
  * The keyspace of another node, in an engine that may be read only: kv_unit_read is all that may be

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "oltp-engine/server/resp/out.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,45 +149,6 @@ void resp_out_integer(struct resp_out *out, int64_t value)
 	head(out, ':', value < 0, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
-void resp_out_double(struct resp_out *out, double value)
-{
-	char text[40];
-	int precision, n = 0;
-
-	if (isnan(value)) {
-		n = snprintf(text, sizeof(text), "nan");
-	} else if (isinf(value)) {
-		n = snprintf(text, sizeof(text), value > 0 ? "inf" : "-inf");
-	} else {
-		/* 17 digits tell any two doubles apart; most need fewer. */
-		for (precision = 15; precision <= 17; precision++) {
-			n = snprintf(text, sizeof(text), "%.*g", precision, value);
-			if (strtod(text, NULL) == value)
-				break;
-		}
-	}
-	if (out->version < 3) {
-		resp_out_bulk(out, text, (size_t)n);
-		return;
-	}
-	resp_out_raw(out, ",", 1);
-	resp_out_raw(out, text, (size_t)n);
-	resp_out_raw(out, "\r\n", 2);
-}
-
-void resp_out_bool(struct resp_out *out, bool value)
-{
-	if (out->version < 3)
-		resp_out_integer(out, value);
-	else
-		resp_out_raw(out, value ? "#t\r\n" : "#f\r\n", 4);
-}
-
-void resp_out_bulk_head(struct resp_out *out, size_t n)
-{
-	head(out, '$', false, n);
-}
-
 void resp_out_bulk(struct resp_out *out, const void *bytes, size_t n)
 {
 	char text[HEAD_MAX];
@@ -252,11 +212,6 @@ void resp_out_map(struct resp_out *out, size_t n)
 void resp_out_set(struct resp_out *out, size_t n)
 {
 	head(out, out->version < 3 ? '*' : '~', false, n);
-}
-
-void resp_out_push(struct resp_out *out, size_t n)
-{
-	head(out, '>', false, n);
 }
 
 /* What was appended last, from end on, changes places with what is there from at to end. */

@@ -4,8 +4,8 @@
  *
  * Knows no socket and no command. Types are those of the protocol's specification
  * (redis.io/docs/latest/develop/reference/protocol-spec); what version 2 does not have is written
- * as its documents say: a map as an array of keys and values, a set as an array, a double and a
- * verbatim text as a bulk string, a boolean as 1 or 0.
+ * as its documents say: a map as an array of keys and values, a set as an array, a verbatim text
+ * as a bulk string.
  *
  * A buffer is for one thread at a time. No function returns an error: has_failed stays set once
  * memory was short or a reply went beyond max, and what is in the buffer is then no whole reply.
@@ -67,19 +67,8 @@ void resp_out_errorf(struct resp_out *out, const char *format, ...)
 
 void resp_out_integer(struct resp_out *out, int64_t value);
 
-/* The shortest decimal text that reads as the same double; "inf", "-inf", "nan". */
-void resp_out_double(struct resp_out *out, double value);
-
-void resp_out_bool(struct resp_out *out, bool value);
-
 /* A string of any bytes. */
 void resp_out_bulk(struct resp_out *out, const void *bytes, size_t n);
-
-/*
- * The head of a string of n bytes ("$n"). The caller appends exactly n bytes and "\r\n" after it;
- * it may take the head back with resp_out_truncate instead.
- */
-void resp_out_bulk_head(struct resp_out *out, size_t n);
 
 /* The same of a C string. */
 void resp_out_text(struct resp_out *out, const char *text);
@@ -95,9 +84,6 @@ void resp_out_null_array(struct resp_out *out);
 void resp_out_array(struct resp_out *out, size_t n);
 void resp_out_map(struct resp_out *out, size_t n);
 void resp_out_set(struct resp_out *out, size_t n);
-
-/* Version 3 only, between replies: what nobody asked for. */
-void resp_out_push(struct resp_out *out, size_t n);
 
 /*
  * The head of an array or map, put in front of the bytes from at on: for those who know how many

@@ -208,9 +208,3 @@ void baseline_apply(struct baseline *b, const struct baseline_use *use, uint64_t
 	if (use->enters)
 		baseline_hold(b, use->bytes, now);
 }
-
-double baseline_relative_io(uint64_t actual_ios, uint64_t baseline_ios)
-{
-	return baseline_ios ? ((double)actual_ios - (double)baseline_ios) / (double)baseline_ios :
-			      (double)NAN;
-}

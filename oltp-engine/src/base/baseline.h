@@ -131,7 +131,4 @@ bool baseline_wants_epoch(const struct baseline *baseline, uint64_t now);
 /* So many bytes of sampled records, last used at this epoch, are held without an I/O. */
 void baseline_hold(struct baseline *baseline, uint64_t bytes, uint64_t epoch);
 
-/* (actual - baseline) / baseline; NAN without baseline I/Os. <= 0: the promise was kept. */
-double baseline_relative_io(uint64_t actual_ios, uint64_t baseline_ios);
-
 #endif

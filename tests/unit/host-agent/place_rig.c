@@ -198,3 +198,12 @@ struct place *plain_create(const struct place_config *config, const struct place
 		abort();
 	return p;
 }
+
+void rig_reset(struct place *place)
+{
+	/* In two passes: a host could be too full for those that come before others have gone. */
+	for (uint32_t vm = 0; vm < place_n_vms(place); vm++)
+		place_put(place, vm, -1);
+	for (uint32_t vm = 0; vm < place_n_vms(place); vm++)
+		place_put(place, vm, place_origin_of(place, vm));
+}

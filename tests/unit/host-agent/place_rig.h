@@ -56,5 +56,7 @@ struct place *plain_create(const struct place_config *config, const struct place
 			   const struct place_vm *vms, uint32_t n_vms);
 
 struct place *rig_place(const struct rig *rig);
+/* All VMs to where they were when they were given. */
+void rig_reset(struct place *place);
 
 #endif

@@ -203,7 +203,7 @@ static void test_changes_leave_what_a_new_cluster_has(void **state)
 	assert_float_equal(a.excess, b.excess, 1e-9);
 	assert_int_equal(a.n_unplaced, b.n_unplaced);
 	assert_true(a.moves > 0 && b.moves == 0);
-	place_reset(p);
+	rig_reset(p);
 	place_score(p, &a);
 	assert_int_equal(a.n_unplaced, 0);
 	place_destroy(fresh);

@@ -12,6 +12,7 @@
 
 #include "place/internal.h"
 #include "tests/lib/test_full.h"
+#include "tests/unit/host-agent/place_exact.h"
 #include "tests/unit/host-agent/place_rig.h"
 #include "util/random.h"
 
@@ -119,7 +120,7 @@ static void test_same_seed_same_plan(void **state)
 	}
 	assert_true(n_other > 0);
 	/* A clock ends it, too. */
-	place_reset(plans[0]);
+	rig_reset(plans[0]);
 	assert_int_equal(place_anneal(plans[0], &(struct place_limit){ .usec = 100, .now = tick,
 								      .ctx = &clock },
 				      &steps, &refusal), 0);
@@ -214,11 +215,11 @@ static void test_rules_of_the_baselines(void **state)
 	p = plain_create(&config, NULL, hosts, 3, vms, 3);
 	assert_int_equal(place_first_fit(p, &refusal), 0);
 	assert_int_equal(place_host_of(p, 2), 0);
-	place_reset(p);
+	rig_reset(p);
 	assert_int_equal(place_host_of(p, 2), -1);
 	assert_int_equal(place_best_fit(p, &refusal), 0);
 	assert_int_equal(place_host_of(p, 2), 1);
-	place_reset(p);
+	rig_reset(p);
 	assert_int_equal(place_worst_fit(p, &refusal), 0);
 	assert_int_equal(place_host_of(p, 2), 2);
 	place_destroy(p);

@@ -2,6 +2,7 @@
 /* See kv_stub.h. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -195,9 +196,10 @@ static bool is(const struct resp_arg *arg, const char *name)
 
 static void put_big(struct resp_out *out, uint64_t n)
 {
-	char *bytes;
+	char head[32], *bytes;
 
-	resp_out_bulk_head(out, n);
+	resp_out_raw(out, head, (size_t)snprintf(head, sizeof(head), "$%llu\r\n",
+						 (unsigned long long)n));
 	bytes = resp_out_reserve(out, n + 2);
 	if (!bytes)
 		return;

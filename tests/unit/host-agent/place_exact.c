@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "place/internal.h"
+#include "tests/unit/host-agent/place_exact.h"
 
 struct search {
 	struct place *p;
