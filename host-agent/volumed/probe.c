@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "util/clock.h"
+#include "util/random.h"
 #include "volumed/probe.h"
 
 #define GREETING	0x4e42444d41474943ull	/* "NBDMAGIC" */
@@ -34,7 +35,7 @@ struct run {
 	struct pollfd polls[MAX_LINKS];
 	size_t num;
 	uint64_t blocks;		/* of the volume, in requests */
-	uint64_t seed;
+	uint64_t random;
 	char *buf;
 	uint32_t *samples;		/* microseconds */
 	size_t num_samples;
@@ -125,13 +126,10 @@ static int open_link(struct run *r)
 	return 0;
 }
 
-/* xorshift: places that are spread over the volume, and the same in each run. */
+/* Requests are spread over the volume, and each run reads the same places. */
 static uint64_t next_block(struct run *r)
 {
-	r->seed ^= r->seed << 13;
-	r->seed ^= r->seed >> 7;
-	r->seed ^= r->seed << 17;
-	return r->seed % r->blocks;
+	return ebb_random(&r->random) % r->blocks;
 }
 
 static int submit(struct run *r, struct link *l, uint64_t slot)
@@ -245,7 +243,7 @@ static int measure(struct run *r, struct ebb_knee_point *ret)
 
 int ebb_probe_run(const struct ebb_probe *p, struct ebb_knee_point *ret, struct ebb_err *err)
 {
-	struct run r = { .probe = p, .seed = 0x9e3779b97f4a7c15ull };
+	struct run r = { .probe = p };
 	const size_t links = (p->depth + EBB_PROBE_PER_CONNECTION - 1) / EBB_PROBE_PER_CONNECTION;
 	int rc = 0;
 

@@ -154,7 +154,7 @@ struct churn {
 	struct recording *recording;
 	struct oltp_pool *pool;
 	struct record_stats *stats;
-	unsigned int random;
+	struct random64 random;
 	bool is_there[RECORD_WORKERS];
 };
 
@@ -189,14 +189,14 @@ struct memory {
 static void *memory_main(void *arg)
 {
 	struct memory *m = arg;
-	unsigned int random = (unsigned int)m->config->seed;
+	struct random64 random = { m->config->seed };
 
 	while (!atomic_load(&m->is_done)) {
 		oltp_blocks_native_set_limit(m->blocks, m->config->memory_low_bytes, 0);
 		m->shrinks++;
-		sleep_ms(1 + (uint32_t)rand_r(&random) % PAUSE_MS_MAX);
+		sleep_ms(1 + (uint32_t)random64_below(&random, PAUSE_MS_MAX));
 		oltp_blocks_native_set_limit(m->blocks, m->config->memory_bytes, 0);
-		sleep_ms(1 + (uint32_t)rand_r(&random) % PAUSE_MS_MAX);
+		sleep_ms(1 + (uint32_t)random64_below(&random, PAUSE_MS_MAX));
 	}
 	return NULL;
 }
@@ -220,9 +220,10 @@ static int run_pool(struct churn *c, void (*tell)(void *ctx, uint64_t committed)
 	for (uint32_t cpu = 0; !rc && cpu < config->workers; cpu++)
 		rc = move_worker(c, cpu);
 	for (uint32_t turn = 0; !rc && !has_enough(c->recording, start_s); turn++) {
-		sleep_ms(1 + (uint32_t)rand_r(&c->random) % PAUSE_MS_MAX);
+		sleep_ms(1 + (uint32_t)random64_below(&c->random, PAUSE_MS_MAX));
 		if (!config->is_steady)
-			rc = move_worker(c, (uint32_t)rand_r(&c->random) % config->workers);
+			rc = move_worker(c, (uint32_t)random64_below(&c->random,
+								     config->workers));
 		if (tell && turn % TELL_EVERY == 0)
 			tell(ctx, atomic_load(&c->recording->shared->committed));
 	}
@@ -247,7 +248,7 @@ static int run_workers(struct recording *recording, void (*tell)(void *ctx, uint
 	struct churn churn = {
 		.recording = recording,
 		.stats = stats,
-		.random = (unsigned int)recording->config->seed,
+		.random = { recording->config->seed },
 	};
 	int rc = oltp_pool_create(&config, &churn.pool);
 

@@ -13,6 +13,7 @@
 
 #include "record_crash.h"
 #include "record_output.h"
+#include "oltp-engine/src/base/random.h"
 
 #define KILL_LATER_MS	30u
 
@@ -59,7 +60,7 @@ static void sleep_ms(uint32_t ms)
 
 /* Waits for enough commits and kills. Errors: why it has ended before. */
 static int kill_child(pid_t child, const struct record_config *config,
-		      struct record_shared *shared, uint64_t start, unsigned int *random,
+		      struct record_shared *shared, uint64_t start, struct random64 *random,
 		      void (*tell)(void *ctx, uint64_t committed), void *ctx)
 {
 	while (atomic_load(&shared->committed) - start < config->transactions) {
@@ -71,14 +72,14 @@ static int kill_child(pid_t child, const struct record_config *config,
 			tell(ctx, atomic_load(&shared->committed));
 		sleep_ms(1);
 	}
-	sleep_ms((uint32_t)rand_r(random) % KILL_LATER_MS);
+	sleep_ms((uint32_t)random64_below(random, KILL_LATER_MS));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	return 0;
 }
 
 static int run_round(const struct record_config *config, struct record_shared *shared, int fd,
-		     bool is_last, unsigned int *random,
+		     bool is_last, struct random64 *random,
 		     void (*tell)(void *ctx, uint64_t committed), void *ctx)
 {
 	struct record_config child_config = *config;
@@ -88,7 +89,7 @@ static int run_round(const struct record_config *config, struct record_shared *s
 
 	child_config.is_for_crash = true;
 	child_config.transactions = is_last ? 0 : UINT64_MAX;
-	child_config.seed = (uint64_t)rand_r(random);
+	child_config.seed = random64_next(random);
 	child = fork();
 	if (child < 0)
 		return -errno;
@@ -105,7 +106,7 @@ static int run_round(const struct record_config *config, struct record_shared *s
 int record_with_kills(const struct record_config *config, uint32_t kills, int fd,
 		      void (*tell)(void *ctx, uint64_t committed), void *ctx)
 {
-	unsigned int random = (unsigned int)config->seed;
+	struct random64 random = { config->seed };
 	struct record_shared *shared;
 	int rc = record_output_begin(fd);
 

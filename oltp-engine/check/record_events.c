@@ -34,7 +34,7 @@ int recorder_create(struct recording *recording, struct oltp_worker *worker,
 	r->recording = recording;
 	r->worker = worker;
 	r->number = atomic_fetch_add(&recording->shared->attached, 1);
-	r->random = (recording->config->seed * 0x9e3779b97f4a7c15ull) ^ (r->number + 1);
+	r->random.state = random64_mix(recording->config->seed) ^ (r->number + 1);
 	r->bytes = calloc(1, recording->config->record_bytes);
 	r->text = malloc(LINE_BYTES);
 	if (!r->bytes || !r->text || r->number >= most) {

@@ -13,8 +13,7 @@
 
 static uint32_t random_below(struct recorder *r, uint32_t below)
 {
-	r->random = r->random * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)((r->random >> 33) % below);
+	return (uint32_t)random64_below(&r->random, below);
 }
 
 void plan_add(struct plan *plan, enum plan_kind kind, uint64_t key, uint64_t to)

@@ -5,6 +5,7 @@
 
 #include "history.h"
 #include "record.h"
+#include "oltp-engine/src/base/random.h"
 
 #define LIST_VALUES	24u	/* that a record has room for; then the list gets another key */
 #define WINDOW_KEYS	32u
@@ -71,7 +72,7 @@ struct recorder {
 	struct oltp_worker *worker;
 	uint64_t number;	/* of all that ever attached */
 	uint64_t n_values;	/* written by it so far */
-	uint64_t random;
+	struct random64 random;
 	struct plan plans[OLTP_TICKETS];
 	struct history seen;	/* operations of the present attempt */
 	uint8_t *bytes;		/* a record to be inserted */
