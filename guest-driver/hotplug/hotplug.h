@@ -14,7 +14,7 @@ void ebb_hotplug_exit(void);
  */
 u32 ebb_hotplug_lookup(u32 arch_id);
 
-/* Counts CPUs plugged in and ejected, and what else makes those who wait look again. */
+/* Rises when a CPU is plugged in or ejected, and at ebb_hotplug_wake(): waiters then look again. */
 int ebb_hotplug_count(void);
 void ebb_hotplug_wake(void);	/* any context */
 

@@ -5,9 +5,8 @@
  *
  * A block gets out of use like this: its place in the lease's map is cleared with
  * ebb_lease.lock held for writing, so that no fault maps it any more; then it is
- * unmapped; then nobody new can get a reference to it, and once the reference
- * count of its pages is the one of the pool, nobody has one.  Only then the host
- * is told.
+ * unmapped; then no new reference to it can be taken, and once only the pool's own reference to its
+ * pages is left, nothing uses it.  Only then the host is told.
  */
 #ifndef EBB_BLOCKS_H
 #define EBB_BLOCKS_H

@@ -31,7 +31,7 @@ struct ebb_limits_seen {
 
 void ebb_limits_init(struct ebb_limit_state *state);
 
-/* An event LIMITS; those that are older than what is known are ignored.  Any context. */
+/* Takes an event LIMITS; an event that is older than the known limits is ignored.  Any context. */
 void ebb_limits_take(struct ebb_limit_state *state, const struct ebb_wire_event *event,
 		     u32 num_nodes);
 

@@ -108,9 +108,9 @@ int ebb_queues_init(struct ebb_queues *q);
 int ebb_queues_fill_events(struct ebb_queues *q);
 
 /*
- * No more new calls and no more work; those who wait get -ENODEV.  Work that
- * runs already is not waited for: it may want acpi_scan_lock, which our
- * caller holds if ACPI is ejecting the device.  It has its own reference.
+ * No new call and no new work starts; calls that wait end with -ENODEV.  Work that runs already is
+ * not waited for: it may need acpi_scan_lock, which our caller holds if ACPI is ejecting the
+ * device.  That work has its own reference.
  */
 void ebb_queues_stop(struct ebb_queues *q);
 

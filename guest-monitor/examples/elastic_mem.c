@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Takes all memory that it is offered, gives back what it must, and survives what is taken. */
+/* Takes all memory that it is offered, gives it back on demand, and survives when it is revoked. */
 #include <ebb.h>
 #include <poll.h>
 #include <stdio.h>

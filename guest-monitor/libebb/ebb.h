@@ -299,13 +299,12 @@ void ebb_set_revoked_callback(struct ebb *ebb, ebb_revoked_fn fn, void *arg);
  * before, or kills as if there were none.
  *
  * Limits: the handler is set for the whole process with the first call (or
- * ebb_mem_guard_install()), and stays.  Whoever sets another one after that has to
- * pass on to it what he does not know.  If an earlier handler had SA_RESETHAND, it
- * is called more than once.  fn must not block SIGBUS, for then the kernel kills
- * the process; it must not be left by longjmp() or an exception; and it must not
- * touch a lease while a function that is not async-signal-safe works on its
- * behalf in a state that can not be left (malloc() with its bookkeeping in a
- * lease, say).
+ * ebb_mem_guard_install()), and stays.  A program that sets a handler of its own later has to call
+ * this one for each SIGBUS that its handler does not know.  If an earlier handler had SA_RESETHAND,
+ * it is called more than once.  fn must not block SIGBUS, for then the kernel kills the process; it
+ * must not be left by longjmp() or an exception; and it must not touch a lease while a function
+ * that is not async-signal-safe works on its behalf in a state that can not be left (malloc() with
+ * its bookkeeping in a lease, say).
  */
 int ebb_mem_guard_run(void (*fn)(void *arg), void *arg, void **ret_addr);
 
@@ -325,9 +324,10 @@ int ebb_mem_guard_install(void);
  * ebb_dispatch() reads them and sends a histogram of values, of EBB_VOM_MAX_BUCKETS buckets at
  * most.  Unless the host asks, nothing is read.
  *
- * Only memory of leases counts.  What an application holds on a node and does not account for
- * counts as the middle of what it does, or as unused where it accounts for nothing; if it has
- * registered nothing, nothing is known of its memory.
+ * Only memory of leases counts.  Memory that an application holds on a node, but that no cache
+ * accounts for, counts with the middle value of the memory that is accounted for, or as unused if
+ * no cache accounts for any there; if the application has registered no cache, the value of its
+ * memory is not known.
  */
 
 /* Not known: of ages; and of sts_ns for what can not be made again, which goes last. */

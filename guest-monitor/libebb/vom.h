@@ -3,9 +3,9 @@
  * What memory is worth, and histograms of that (VoM: flexible-resource-allocation, section 4).
  * Pure: no I/O, no lock, no clock.  Private to libebb and ebb-monitord.
  *
- * The value of an object is what it costs to make it again (STS) times how often it is used
- * (lambda), per MiB of it: ns of time saved per second and MiB.  Value 0 is that of memory that
- * holds nothing.
+ * The value of an object is the time that making it again costs (STS) times how often the object is
+ * used (lambda), divided by its size: ns saved per second and MiB.  Memory that holds nothing has
+ * value 0.
  *
  * A histogram has a limited number of buckets of about the same size (equi-depth); each stands for
  * an amount of memory that is worth no more than its end point, and more than the end point before.
@@ -60,9 +60,9 @@ uint64_t ebb_vom_value(uint64_t bytes, uint64_t sts_ns, double rate);
 size_t ebb_vom_histogram(struct ebb_vom_item *items, size_t n, size_t max);
 
 /*
- * Fits a node's buckets (rising) to what is really held: of what is too much the most valuable
- * goes, what is missing is as the middle of what there is, or worth nothing if there is none; then
- * there must be room for one bucket.  Returns how many there are.
+ * Fits a node's buckets (rising) to the memory that is really held.  If they say more, the most
+ * valuable part is cut.  If they say less, the rest gets the middle value of the buckets, or value
+ * 0 if there are none; then there must be room for one bucket.  Returns the number of buckets.
  */
 size_t ebb_vom_fit(struct ebb_vom_item *items, size_t n, uint32_t node, uint64_t held_bytes);
 

@@ -167,8 +167,8 @@ static void owned_handle(struct ebb_monitor *monitor, struct ebb_client *client,
 	client->has_values = owned->flags & EBB_MSG_OWNED_VALUES;
 
 	/*
-	 * That it begins to wait for CPUs gives nobody more or less, and the application may
-	 * need this CPU for what it has just asked for.
+	 * No other application gets more or less because this one begins to wait for CPUs, and it
+	 * may need this CPU for its request.
 	 */
 	if (is_adding && is_claimed(divide, owned)) {
 		divide->is_adding = true;

@@ -2,11 +2,12 @@
 /*
  * Collecting units of memory of a node where they are worth least.  Pure.
  *
- * What an application has said of its memory is made to fit what it owns: what is missing is worth
- * nothing, of what is too much the most valuable does not count.  Below a cut-off it can give the
- * whole units that what it has below makes.  The cut-off is the lowest at which all together can
- * give enough; each gives what it can below it, and what is still missing comes from what is worth
- * just that much, of the applications that came last first.
+ * The histogram of an application is made to fit the memory that it owns: memory that is missing
+ * there has value 0, and if it says too much, the most valuable part does not count.  An
+ * application can give as many whole units as its memory with values below a cut-off makes.  The
+ * cut-off is the lowest at which all applications together can give enough.  Each gives these
+ * units, and the rest comes from memory whose value is the cut-off itself, from the applications
+ * that registered last first.
  */
 #ifndef EBB_CUT_H
 #define EBB_CUT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Keeps what has no business there off CPUs that come and go, so that a lent
- * CPU, whose thread shares the VM's home cores, is empty.
+ * Keeps threads that did not ask for them off the CPUs that come and go, so that a lent CPU, whose
+ * vCPU shares the VM's home cores, is empty.
  *
  * By affinity, not by a partition of CPUs (cgroup v2, cpuset): the kernel refuses
  * to let a thread outside of a partition run in it, but an engine that has just

@@ -116,9 +116,9 @@ void ebb_monitor_dev_lose(struct ebb_monitor *monitor, uint64_t now_ns, int erro
 /* ---- collect.c ---- */
 
 /*
- * After each look at the device, and each answer: sends a histogram of all applications if the
- * host wants one and those who will answer have, or have been waited for for long enough.  Says in
- * vom_due_ns when it is to be called again.
+ * To be called after each look at the device and after each answer of an application.  Sends a
+ * histogram of all applications if the host wants one and all that will answer have answered, or
+ * the time for that is over.  Sets vom_due_ns to the time of the next call.
  */
 void ebb_collect_step(struct ebb_monitor *monitor, uint64_t now_ns);
 

@@ -3,13 +3,12 @@
  * Carries out what isolate.h decides: looks at all threads of the guest, and at
  * the lists of CPUs for the kernel's unbound work and for interrupts.
  *
- * Threads hand on what they are allowed to those that they make, so one sweep
- * would do if nothing else changed it; the kernel does when CPUs come or go and
- * groups have CPUs of their own, so it is repeated every EBB_SWEEP_EVERY_MS.
- * Nothing is done when CPUs are lent or had again.
+ * A thread inherits the affinity of its creator, so one sweep would do if nothing else changed
+ * affinities. The kernel changes them when CPUs come or go and cgroups have CPUs of their own, so
+ * the sweep is repeated every EBB_SWEEP_EVERY_MS. Lending a CPU and taking it back needs no sweep.
  *
- * Nothing is kept: a monitor that is killed leaves the guest as it is, and the
- * next one goes on from there.
+ * No state is kept in files: a monitor that is killed leaves all affinities as they are, and the
+ * next monitor goes on from them.
  */
 #ifndef EBB_SWEEP_H
 #define EBB_SWEEP_H
