@@ -97,7 +97,7 @@ struct ebb_fake *ebb_fake_create(const struct ebb_fake_config *cfg, struct ebb_s
 void ebb_fake_destroy(struct ebb_fake *f);
 struct ebb_backend ebb_fake_backend(struct ebb_fake *f);
 
-/* ops->submit, next and run of the fake, for those who hold one directly. */
+/* ops->submit, next and run of the fake, for callers that hold a struct ebb_fake. */
 void ebb_fake_submit(struct ebb_fake *f, usec_t now, const struct ebb_action *action);
 usec_t ebb_fake_next(struct ebb_fake *f);
 void ebb_fake_run(struct ebb_fake *f, usec_t now);
@@ -113,9 +113,9 @@ int ebb_fake_vm_behave(struct ebb_fake *f, usec_t now, const uint8_t *uuid,
 		       enum ebb_fake_guest guest);
 
 /*
- * The number of CPUs that a guest that is EBB_FAKE_WANTING works towards on a guest node, the
- * startup set included; 0 before.  It gives back what exceeds it, takes what is offered up to it,
- * and asks once for what is not offered; called again, it asks again.  0, -ENOENT, -ERANGE (node).
+ * Sets how many CPUs, the startup set included, a guest in state EBB_FAKE_WANTING wants on a guest
+ * node; 0 before.  The guest gives back CPUs beyond that number, takes offers up to it, and asks
+ * once for CPUs that are not offered; another call makes it ask again.  0, -ENOENT, -ERANGE (node).
  */
 int ebb_fake_vm_want(struct ebb_fake *f, usec_t now, const uint8_t *uuid, uint16_t node,
 		     uint16_t cpus);
@@ -128,8 +128,9 @@ int ebb_fake_vm_want(struct ebb_fake *f, usec_t now, const uint8_t *uuid, uint16
 int ebb_fake_vm_need(struct ebb_fake *f, usec_t now, const uint8_t *uuid, uint16_t node,
 		     uint32_t blocks);
 /*
- * Guests that need much by turns: one half of its pools, the others together a quarter of such
- * pools; the VM of that number among those that are defined, and from the first one again.
+ * Guests take turns to need much memory: the guest whose turn it is needs half of its pools, all
+ * others together need a quarter of such pools.  Turn n is that of the VM with this number among
+ * the defined ones, modulo their number.
  */
 void ebb_fake_need_turn(struct ebb_fake *f, usec_t now, uint32_t turn);
 

@@ -8,7 +8,7 @@
 #define BAR_WIDTH	50
 #define DECADES		14		/* 0, below 1e1, ... below 1e12, and all above */
 
-/* Row 0 is what is worth nothing, row i what is worth less than 10^i. */
+/* Row 0 has memory of value 0, row i memory with values below 10^i. */
 static int decade_of(json_int_t value)
 {
 	int i = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ebbctl ledger: what was promised to VMs, and what they wanted and got. */
+/* ebbctl ledger: what VMs were promised, wanted and got. */
 #include <stdio.h>
 #include <string.h>
 #include "cli/ctl.h"

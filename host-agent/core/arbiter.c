@@ -56,7 +56,9 @@ static void bounds_target(const struct ebb_arbiter_entry *e, uint32_t *ret_low, 
 	*ret_high = max32(e->floor, min32(e->wanted, e->ceiling));
 }
 
-/* An offer made before: at least what the VM uses of it, and at most what was offered. */
+/*
+ * Bounds of an offer that was made before: at least the part that the VM uses, at most the offer.
+ */
 static void bounds_kept(const struct ebb_arbiter_entry *e, uint32_t *ret_low, uint32_t *ret_high)
 {
 	*ret_low = e->used;

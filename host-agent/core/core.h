@@ -79,8 +79,8 @@ struct ebb_state_config {
 	usec_t tidy_usec;		/* libvirt is told of a new memory limit after this */
 	uint64_t mem_overhead_bytes;	/* what a QEMU needs besides the memory of its guest */
 	/*
-	 * Names this agent to those who look at what devices keep.  Devices are told what their VMs
-	 * have held and got once in charge_usec; 0: never.
+	 * Names this agent in the counters that devices keep.  Every charge_usec the agent tells
+	 * each device what its VM has held and got; 0: never.
 	 */
 	uint64_t writer;
 	usec_t charge_usec;		/* how often it is recorded what all VMs held */
@@ -218,8 +218,9 @@ uint64_t ebb_state_node_wasted_usec(const struct ebb_state *s, uint16_t host_nod
 bool ebb_state_node_uses_threads(const struct ebb_state *s, uint16_t host_node);
 
 /*
- * The same for pool memory, in bytes: what all VMs together may have, what they hold, and what they
- * hold or were promised (a pool that no device has reported yet counts with its size).
+ * The same for pool memory, in bytes: the capacity for all VMs together, the memory that they hold,
+ * and the memory that they hold or were promised (a pool that no device has reported yet counts
+ * with its size).
  */
 uint64_t ebb_state_pool_capacity(const struct ebb_state *s, uint16_t host_node);
 /* A percentage of the capacity, in whole blocks, rounded down: how thresholds are computed. */

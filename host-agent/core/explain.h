@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Why a VM has what it has, what it waits for, and what happens next.  All of it
- * is derived from the state; nothing is stored for it.
+ * Explains why a VM holds its resources, what it waits for, and what happens next.  Derived from
+ * the state when asked; nothing is stored for it.
  */
 #ifndef EBB_CORE_EXPLAIN_H
 #define EBB_CORE_EXPLAIN_H

@@ -6,27 +6,20 @@
  *   core.c         creation, dispatch of facts
  *   tables.c       definitions and SLAs; VMs come and go in the tables
  *   lifecycle.c    VMs start, stop, and change behind the agent's back
- *   link.c         HELLO, loss of the link, who counts as having a driver
- *   account.c      counters that go with a VM from host to host
- *   plan.c         admission, policy, limits ("settling")
- *   resource.c     what is divided: a row for CPUs, one for memory
- *   set.h, alarm.c which VMs are concerned, and when time alone concerns one
- *   cycle.c        the one cycle: what differs from what should be becomes actions
- *   read.c         what others may read
- *   explain.c      why a VM has what it has
- *   room.c         what rooms ask of the core
- *   journal.c      decision records
- *   journal-sum.c  requests that are too many to be recorded one by one
- *   cpu/           vCPUs: requests, cores, deadlines
- *   mem/           pools: what devices report, deadlines, revoking, what is told to whom
- *   broker/        what guests say that their memory is worth, and brokering by it
- *   shared/        VMs that share cores
- *   reserve/       promises of CPU time to VMs that share cores
- *   floor/         promises of memory
- *   pressure/      resources beyond their thresholds, and VMs that should move for it
- *   meter/         what VMs held and used, and how guests behave
- *   promise/       what was promised to VMs, and whether they got it
- *   io/            promises of I/O to volumes of VMs, which the volume server keeps
+ *   link.c         HELLO, loss of the link, which VMs count as having a driver account.c
+ *   counters that go with a VM from host to host plan.c         admission, policy, limits
+ *   ("settling") resource.c     what is divided: a row for CPUs, one for memory set.h, alarm.c
+ *   which VMs are concerned, and when time alone concerns one cycle.c        the one cycle: what
+ *   differs from what should be becomes actions read.c         what others may read explain.c
+ *   why a VM has what it has room.c         what rooms ask of the core journal.c      decision
+ *   records journal-sum.c  requests that are too many to be recorded one by one cpu/
+ *   vCPUs: requests, cores, deadlines mem/           pools: what devices report, deadlines,
+ *   revoking, what is told to whom broker/        what guests say that their memory is worth, and
+ *   brokering by it shared/        VMs that share cores reserve/       promises of CPU time to VMs
+ *   that share cores floor/         promises of memory pressure/      resources beyond their
+ *   thresholds, and VMs that should move for it meter/         what VMs held and used, and how
+ *   guests behave promise/       what was promised to VMs, and whether they got it io/
+ *   promises of I/O to volumes of VMs, which the volume server keeps
  */
 #ifndef EBB_CORE_INTERNAL_H
 #define EBB_CORE_INTERNAL_H

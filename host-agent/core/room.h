@@ -53,9 +53,9 @@ struct core_env {
 /* ---- VMs ----------------------------------------------------------------- */
 
 /*
- * The VM changed, so that it has to be settled and reconciled (mark); what it uses changed, or what
- * it may use, so that limits may change on its nodes of the host (stale); both (touch).  No effect
- * on a VM that does not run.
+ * mark: the VM changed, so it has to be settled and reconciled. stale: its use or its bounds
+ * changed, so limits may change on its nodes of the host. touch: both.  No effect on a VM that does
+ * not run.
  */
 void core_mark(const struct core_env *e, const struct ebb_vm *vm);
 void core_stale(const struct core_env *e, const struct ebb_vm *vm);

@@ -245,7 +245,10 @@ static void on_connection(void *arg, struct MHD_Connection *conn, void **slot,
 		remove_client(*slot);
 }
 
-/* The end of life, unlike an idle time, also ends those who send or take a byte now and then. */
+/*
+ * A bound on the whole life, unlike one on idle time, also ends clients that send or take a byte
+ * now and then.
+ */
 static void cut_old(struct ebb_http *h, uint64_t now)
 {
 	for (struct client *c = h->first; c && c->end_usec <= now; c = c->next) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Counters of what was promised to a VM and of what became of it. */
+/* Counters of a VM's promises and of how they were kept. */
 #ifndef EBB_MODEL_LEDGER_H
 #define EBB_MODEL_LEDGER_H
 

@@ -182,9 +182,9 @@ extern const struct ebb_policy_ops ebb_policy_strict;
 extern const struct ebb_policy_ops ebb_policy_isolate;
 
 /*
- * Reserved VMs get what they ask for, up to what is reserved for them; the others
- * get what is left, by priority, then by weight.  The newest and cheapest VMs lose
- * it first.  CPUs that are reserved but not asked for go to VMs that can use them.
+ * VMs of class reserved get the CPUs that they ask for, up to their reservation; the others get the
+ * rest, by priority, then by weight.  The newest and cheapest VMs lose CPUs first.  CPUs that are
+ * reserved but not asked for go to VMs that can use them.
  */
 extern const struct ebb_policy_ops ebb_policy_spot;
 

@@ -34,8 +34,8 @@ static int compare_bounded(const void *a, const void *b)
 }
 
 /*
- * Hosts are looked at in the order of the score that they have at least.  The first whose bound is
- * no better than what was found ends it, so most hosts need no simulation.
+ * Hosts are looked at in the order of the score that they have at least.  The first host whose
+ * bound is no better than the best score so far ends the search, so most hosts need no simulation.
  */
 int place_best_host(struct place *p, uint32_t item, uint32_t forgiven, int32_t *ret,
 		    double *ret_value)

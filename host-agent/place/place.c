@@ -115,7 +115,7 @@ int place_put(struct place *p, uint32_t vm, int32_t host)
 	if (vm >= p->n_vms || host < -1 || host >= (int64_t)p->n_hosts)
 		return -EINVAL;
 	item = &p->items[p->vms[vm].item];
-	/* The sums of a host have room for so many VMs, and its list for so many items. */
+	/* The sums and the list of a host have room for PLACE_VMS_PER_HOST_MAX VMs only. */
 	if (host >= 0 && host != item->host &&
 	    p->hosts[host].n_vms + item->n > PLACE_VMS_PER_HOST_MAX)
 		return -EINVAL;

@@ -108,8 +108,9 @@ static void fill_vm(const struct placed_model *m, const struct placed_vm *from,
 }
 
 /*
- * VMs that must be together are placed as one, but for those that can not come to where another one
- * is and stays.  For the risks of one host a set that is on several now is none.
+ * VMs that must be together are placed as one set, except VMs that can not come to the host where
+ * another VM of the set has to stay. Where only the risks of one host are asked for, a set that is
+ * on several hosts now counts as single VMs.
  */
 static void fill_sets(const struct placed_cluster *c, bool is_plan, struct place_vm *vms)
 {

@@ -53,7 +53,7 @@ struct ebb_ctl {
 	sd_event_source *source;
 	struct client *clients;
 	unsigned int num_clients;
-	unsigned int num_lookers;	/* of these, who may change nothing */
+	unsigned int num_lookers;	/* of these, clients that may change nothing */
 	uint64_t last_number;
 };
 

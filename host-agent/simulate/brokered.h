@@ -50,8 +50,8 @@ void brokered_db_init(struct brokered_db *db, double blocks, double theta, doubl
 /* A number from 0 to 1. */
 double brokered_db_chance(struct brokered_db *db);
 /*
- * Of a second: accesses; what it misses is read, as far as it may hold so many blocks.  At most
- * BROKERED_LENGTH_S times, or so often after brokered_db_settle.
+ * Runs one second and returns the accesses.  Blocks that it misses are read, as far as it may hold
+ * them (may_hold).  At most BROKERED_LENGTH_S times, or so often after brokered_db_settle.
  */
 double brokered_db_run(struct brokered_db *db, double may_hold);
 /* The part of its accesses that misses now, 0 to 1. */
@@ -62,7 +62,7 @@ void brokered_db_access(struct brokered_db *db, double accesses, double may_hold
 void brokered_db_settle(struct brokered_db *db, double seconds);
 /* It does not run for so long. */
 void brokered_db_pause(struct brokered_db *db, double seconds);
-/* Gives back so many blocks, those that are used least. */
+/* Gives back that many blocks, the least used ones. */
 void brokered_db_give(struct brokered_db *db, double blocks);
 /* Up to BROKERED_SAMPLES buckets; returns how many.  After a pause so long, half is expected. */
 uint32_t brokered_db_tell(struct brokered_db *db, double idle_half_s, struct ebb_vom_bucket *ret);

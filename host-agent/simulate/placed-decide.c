@@ -133,7 +133,7 @@ static int calibrate(const struct sim_place_traces *from, uint64_t *random,
 			.disk = use[PLACE_DISK], .memory = use[PLACE_MEMORY],
 			.is_active = sim_place_is_active(&db, from, 0, age),
 		};
-		/* What is copied while a database is not active disturbs nobody. */
+		/* Copying an idle database disturbs no client. */
 		moves[i].cost = moves[i].is_active ?
 			sim_place_failover_s(moves[i].disk, moves[i].memory) : 0;
 	}

@@ -8,14 +8,13 @@
  * whether a new VM counts with what it may grow to (aru): "Flexible resource allocation for
  * relational database-as-a-service", figure 14.
  * The others place by first, best or worst fit.  From a host that is over its capacity they take
- * the VM that ends the violation with the least use of what is short (if none does, the one with
- * the most use, and another one), and place it in the same way.
+ * the VM with the least use of the short resource that ends the violation (if none does, the VM
+ * with the most use, and then another one), and place it in the same way.
  *
- * What is known of the future comes from earlier VMs: of each class so many as
- * SIM_PLACE_EARLIER_VMS, whose CPU is of rows of the traces that no simulated VM has.  The
- * constants of the move cost are calibrated on made-up failovers of these.
- * The oracle takes what the VMs will use from the simulation itself (placed-oracle.h): no estimate
- * from earlier VMs can be better.
+ * Placers know the future only from earlier VMs: SIM_PLACE_EARLIER_VMS of each class, whose CPU use
+ * is from rows of the traces that no simulated VM has.  The constants of the move cost are
+ * calibrated on made-up failovers of these.  The oracle takes what the VMs will use from the
+ * simulation itself (placed-oracle.h): no estimate from earlier VMs can be better.
  */
 #ifndef EBB_SIMULATE_PLACED_DECIDE_H
 #define EBB_SIMULATE_PLACED_DECIDE_H

@@ -149,7 +149,7 @@ static int add_line(struct file *f, const char *line, struct ebb_err *err)
 
 /* ---- files ---- */
 
-/* gzgets() reads what is compressed and what is not. */
+/* gzgets() reads compressed files and plain ones. */
 static int load_file(const char *path, struct file *ret, struct ebb_err *err)
 {
 	/* 16 characters a value; a longer line has other values than these files. */

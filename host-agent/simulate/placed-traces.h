@@ -11,11 +11,11 @@
  *   month   4 values that are not used here (id, CPUs, MHz, MiB), then whole days at 10 minutes,
  *           7 at least; empty where the VM was not seen.  The traces of Bitbrains in this form.
  *
- * A row of a month that was not seen for up to an hour is filled with the value before.  Of a row
- * with a longer hole, the longest part without one is kept if it is a week or more (whole days of
- * it, so that the time of day stays what it was), and the row is dropped if not; `filled` and
- * `dropped` say how often.  All else is an error that names file and line: rows of another length
- * (another interval), values below 0 or above 100, and what is no number.
+ * A row of a month that was not seen for up to an hour is filled with the value before.  If a row
+ * has a longer hole, its longest part without one is kept if that is a week or more (whole days, so
+ * that the time of day stays true); else the row is dropped. `filled` and `dropped` count such
+ * rows.  All else is an error that names file and line: rows of another length (another interval),
+ * values below 0 or above 100, and what is no number.
  */
 #ifndef EBB_SIMULATE_PLACED_TRACES_H
 #define EBB_SIMULATE_PLACED_TRACES_H

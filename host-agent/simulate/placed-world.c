@@ -118,7 +118,7 @@ static bool is_dead(const struct sim_place_world *w, const struct sim_place_vm *
 	return sim_place_age(w, vm) >= vm->of.life;
 }
 
-/* VMs keep their order, so that the same decisions come of it. */
+/* VMs keep their order, so that the decisions stay the same. */
 static void delete_dead(struct run *run)
 {
 	struct sim_place_world *w = &run->w;

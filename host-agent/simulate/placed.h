@@ -19,7 +19,7 @@
  *   4. databases arrive, and the decision gives hosts to their VMs.  One that it finds no hosts
  *      for is counted as refused and placed nevertheless, so that all decisions have the same VMs
  *      and room cannot be won by turning databases away: on the host whose scarcest resource is
- *      then least used, in domains of its own if there are such;
+ *      then least used, if possible in fault and upgrade domains that have none of its VMs;
  *   5. at times, where that is asked for, the decision may move VMs without a violation.
  */
 #ifndef EBB_SIMULATE_PLACED_H

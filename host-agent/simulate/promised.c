@@ -121,7 +121,10 @@ static int decide(struct world *w)
 	return 0;
 }
 
-/* A second: what is given back is free in the next one, and what is free is for those who grow. */
+/*
+ * One second: databases that grow get free memory; memory that is given back is free in the next
+ * second.
+ */
 static void run_second(struct world *w, struct promised_result *ret)
 {
 	double room = CAPACITY, wish = 0, missed;

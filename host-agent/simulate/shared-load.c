@@ -66,7 +66,7 @@ static int add_value(uint8_t *row, uint32_t *count, char *line)
 	return r == 0 && one != 1 ? -EINVAL : r;
 }
 
-/* gzgets() reads what is compressed and what is not. */
+/* gzgets() reads compressed files and plain ones. */
 static int load_file(const char *path, struct sim_demand *d, struct ebb_err *err)
 {
 	static uint8_t row[MAX_COLUMNS];

@@ -33,7 +33,7 @@ void sim_promises_finish(struct sim_promises *p);
 /* VM number m asks for a promise. */
 bool sim_promises_wants(const struct sim_shared_options *o, uint32_t m);
 
-/* All VMs have their first cores: counts who is promised what, and who is refused, in *ret. */
+/* All VMs have their first cores: counts made and refused promises in *ret. */
 int sim_promises_admit(struct sim_promises *p, const struct sim_shared_options *o,
 		       struct sim_shared_result *ret);
 

@@ -195,7 +195,10 @@ static double weigh(const struct run *r, const uint16_t *busy, const double *had
 	return sum;
 }
 
-/* The vCPUs of a core: each its part of what is left of the step, until nobody wants more. */
+/*
+ * Divides the step among the vCPUs of a core: each gets its part of the rest, until none wants
+ * more.
+ */
 static void run_core(struct run *r, uint16_t core, double now)
 {
 	uint16_t busy[EBB_SHARE_MAX_VCPUS / 16];

@@ -57,11 +57,11 @@ int sim_trace_generate(const struct sim_plan *plan, const struct ebb_host *host,
 		       struct sim_trace *ret);
 
 /*
- * From a history of ebbd.  What a VM wanted is what it held or asked for, and it went on wanting
- * what was taken from it; what it gave back within a second is one change of mind.  Each VM has the
- * CPU half of the SLA that was in force when it first started, and no pools.  Histories of before
- * version 4 tell neither the host nodes of a VM (they are taken to be 0, 1, ...) nor what was
- * reserved on each (class reserved: all).  -errno with a text that names the file.
+ * From a history of ebbd.  A VM wanted the CPUs that it held or asked for, and still wanted those
+ * that were taken from it; CPUs that it gave back within a second are one change of mind.  Each VM
+ * has the CPU half of the SLA that was in force when it first started, and no pools.  Histories of
+ * before version 4 tell neither the host nodes of a VM (they are taken to be 0, 1, ...) nor what
+ * was reserved on each (class reserved: all).  -errno with a text that names the file.
  */
 int sim_trace_load(const char *path, const struct ebb_host *host, struct sim_trace *ret,
 		   struct ebb_err *err);
@@ -79,8 +79,8 @@ struct sim_options {
 	bool count_threads;
 	uint64_t seed;			/* of the latencies of host and guests */
 	/*
-	 * They are not left to chance: what comes of a history under the policy that it was
-	 * recorded under is the same again, unless things crossed each other.
+	 * Latencies are not random: a history that runs under the policy of its recording gives the
+	 * same result again, unless messages crossed each other.
 	 */
 	bool is_even;
 	uint32_t num_slots;		/* parts of the time that shares are told of, 1 to 1000 */

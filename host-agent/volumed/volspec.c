@@ -146,7 +146,10 @@ int ebb_volspec_set(struct ebb_volspec *v, const char *key, const char *value,
 
 int ebb_volspec_set_owner(struct ebb_volspec *v, const char *owner, struct ebb_err *err)
 {
-	/* Not in the table: the configuration and those who add volumes do not name one. */
+	/*
+	 * Not in the table: neither the configuration nor a command that adds a volume names an
+	 * owner.
+	 */
 	static const struct key key = { .name = "owner", .kind = KIND_TENANT };
 
 	if (owner)

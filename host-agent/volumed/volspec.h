@@ -54,8 +54,8 @@ int ebb_volspec_set(struct ebb_volspec *v, const char *key, const char *value,
 		    struct ebb_err *err);
 
 /*
- * Says who sets the promise; NULL: nobody who will take it back.  -EINVAL with a message: the name
- * is empty, too long, no UTF-8, or has a control character.
+ * Sets the program that owns the promise; NULL: none, so no program takes the promise back.
+ * -EINVAL with a message: the name is empty, too long, no UTF-8, or has a control character.
  */
 int ebb_volspec_set_owner(struct ebb_volspec *v, const char *owner, struct ebb_err *err);
 
@@ -68,7 +68,7 @@ int ebb_volspec_check_promise(const struct ebb_volspec *v, struct ebb_err *err);
 /* These, and that a file and a tenant are named. */
 int ebb_volspec_check(const struct ebb_volspec *v, struct ebb_err *err);
 
-/* The numbers, for those who write them somewhere: calls fn for each, in the order of the table. */
+/* Calls fn for each number, in the order of the table. */
 void ebb_volspec_each_number(const struct ebb_volspec *v,
 			     void (*fn)(void *ctx, const char *key, uint64_t number), void *ctx);
 

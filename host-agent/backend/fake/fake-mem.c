@@ -5,7 +5,7 @@
 
 #include "fake.h"
 
-/* A REVOKE may be so much quicker on the link than LIMITS, whose deadline is rounded up. */
+/* A REVOKE may reach the device this much before the deadline in LIMITS, which is rounded up. */
 #define DEADLINE_SLACK	(2 * EBB_USEC_PER_MSEC)
 /* LIMITS may cross a HELLO. */
 #define CROSSING_SLACK	EBB_USEC_PER_MSEC

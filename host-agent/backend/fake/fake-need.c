@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How much memory the work of a simulated guest needs: it takes no more of what is offered, and
- * what it holds beyond is worth nothing to it.  As engines do, it gives that back only when asked.
+ * How much memory the work of a simulated guest needs. The guest takes no offer beyond its need,
+ * and memory beyond the need has value 0. Like an engine, it gives such memory back only on demand.
  */
 #include <errno.h>
 #include <string.h>

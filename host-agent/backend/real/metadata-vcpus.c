@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * <vcpu current='1'>8</vcpu>, the <vcpus> list and <cpu><numa><cell cpus='0-3'/>.  libvirt has
- * checked these against its schema; what is checked here is what it leaves open.
+ * checked these against its schema; this file checks the rest.
  */
 #include <stdlib.h>
 #include <string.h>

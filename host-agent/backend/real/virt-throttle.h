@@ -3,9 +3,9 @@
  * Throttles: vcpu_quota of libvirt, which holds each vCPU of a domain back by itself (the threads
  * of QEMU that are not vCPUs are not held back with them, as with global_quota they would be).
  *
- * Nothing is kept of them in files.  A throttle of ours has a period that nobody else would think
- * of, so that it is known as ours by whoever comes after an agent that was killed, and limits that
- * the operator has set stay.  All of it blocks: for worker threads only.
+ * No file records them.  A throttle of the agent has an unusual period that no operator would
+ * choose.  By that the successor of an agent that was killed knows its throttles, and limits that
+ * the operator has set stay.  All calls block: for worker threads only.
  */
 #ifndef EBB_IO_VIRT_THROTTLE_H
 #define EBB_IO_VIRT_THROTTLE_H

@@ -55,9 +55,9 @@ int ebb_workers_create(sd_event *event, unsigned int num_threads, struct ebb_wor
 void ebb_workers_submit(struct ebb_workers *w, struct ebb_job *job);
 
 /*
- * Drop what has not begun (release() without done()), wait for what has at most wait_usec, end the
- * threads, free.  -EBUSY when a thread is still stuck: nothing is freed then, and the process
- * should end.  NULL is fine.
+ * Drop jobs that have not begun (release() without done()), wait up to wait_usec for those that
+ * run, end the threads, free.  -EBUSY when a thread is still stuck: nothing is freed then, and the
+ * process should end.  NULL is fine.
  */
 int ebb_workers_destroy(struct ebb_workers *w, usec_t wait_usec);
 

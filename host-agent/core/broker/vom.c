@@ -2,23 +2,24 @@
 /*
  * What guests say that their memory is worth: histograms, by value.
  *
- * A guest may say anything.  What is kept of it is about as much as the guest holds, never more nor
- * less: what it claims beyond that is cut from the top, and what it says nothing about counts as
- * much as the middle of what it does tell.  What it has just been given is such, as a rule: if
- * that counted as unused, those who grow would be asked for what they have just taken, whatever it
- * is worth.  On a node of which it tells nothing at all, all is unused (value 0).
+ * A guest may say anything.  The histogram that is kept is of exactly the memory that the guest
+ * holds.  If the guest claims more, the most valuable part is cut.  Memory about which it says
+ * nothing counts with the middle value of the rest.  Such memory has mostly just been given to the
+ * VM: if it counted as unused, a VM that grows would be asked for memory that it has just taken,
+ * whatever its value.  On a node about which the guest says nothing at all, all memory is unused
+ * (value 0).
  *
- * One that overstates values keeps more than it should, and is charged for it; of what is
- * guaranteed to others (mem_min) it gets nothing.  One that understates them loses memory first.
- * Values are cut at EBB_VOM_VALUE_MAX, so that they can be multiplied by weights.
+ * A guest that overstates values keeps more memory than it should and is charged for it, but it
+ * gets none of the memory that others are guaranteed (mem_min).  A guest that understates values
+ * loses memory first.  Values are cut at EBB_VOM_VALUE_MAX, so that they can be multiplied by
+ * weights.
  *
- * A histogram stays in use until a newer one comes or the guest is booted anew.  What the guest has
- * given back since was worth least of it.
+ * A histogram stays in use until a newer one comes or the guest is booted anew.  Memory that the
+ * guest has given back since then counts as its least valuable memory.
  *
- * A guest that has never sent one is taken for an average one: as if its memory were worth what
- * that of the others on the same node of the host is, in as many equal parts as EBB_VOM_GUESSES.
- * So it neither profits from its silence nor pays for it: of the memory that is asked for it gives
- * about what others give.
+ * A guest that has never sent a histogram counts as an average one: its memory gets the values of
+ * the other guests' memory on the same node of the host, in EBB_VOM_GUESSES equal parts.  So
+ * silence neither pays nor costs: such a guest gives about as much memory as the others.
  *
  * Source: "Flexible resource allocation for relational database-as-a-service", section 4.
  */
@@ -104,7 +105,7 @@ static uint64_t take_in_middle(uint64_t *kib, uint64_t sum, uint64_t total)
 	return all;
 }
 
-/* Of guest node g; is_new: what is claimed beyond what is held was never there. */
+/* Of guest node g. is_new: memory that is claimed, but not held, was never there. */
 static uint32_t fit_node(const struct ebb_vom_bucket *in, uint32_t num, uint16_t g, uint64_t held,
 			 bool is_new, struct ebb_vom_bucket *out)
 {

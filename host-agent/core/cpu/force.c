@@ -102,7 +102,7 @@ void cpu_force_absent(struct cpu_room *s, usec_t now, const struct ebb_vm *vm)
 				   "no driver runs in the guest");
 }
 
-/* Cores for those who were promised one and have none: startup sets, then forced vCPUs. */
+/* Cores for vCPUs that were promised one and have none: startup sets first, then forced vCPUs. */
 static void give_cores(struct cpu_room *s, usec_t now, const struct ebb_vm *vm)
 {
 	cpu_own(vm)->wants_cores = false;

@@ -8,12 +8,10 @@
  *   cores.c    who owns which hardware thread
  *   threads.c  nodes on which hardware threads are given out; which one to take
  *   pack.c     CPUs move together there, so that others get whole cores
- *   force.c    deadlines, and cores for those who were promised one
- *   advance.c  cores that are offered shortly before they are free
- *   run.c      VMs start, stop, and change behind the agent's back
- *   hello.c    granted vCPUs that the device lists
- *   act.c      actions and messages
- *   done.c     actions have ended
+ *   force.c    deadlines, and cores for vCPUs that were promised one advance.c  cores that are
+ *   offered shortly before they are free run.c      VMs start, stop, and change behind the agent's
+ *   back hello.c    granted vCPUs that the device lists act.c      actions and messages done.c
+ *   actions have ended
  */
 #ifndef EBB_CORE_CPU_INTERNAL_H
 #define EBB_CORE_CPU_INTERNAL_H

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Where hardware threads are given out, CPUs of a guest node that came by their cores one by one
- * move together: the node owns more cores then than the plan gives it, yet no CPU too many that it
- * could be asked for, and nobody else would ever get those cores.  Guests do not notice.
+ * move together: the node owns more cores then than the plan gives it, yet it has no CPU too many
+ * that could be demanded back, so no other VM would ever get those cores.  Guests do not notice.
  *
- * Done only where somebody waits for a core: to nobody's harm a node keeps what it has.  One CPU of
- * a node at a time: its new thread belongs to it from now on, the one that it leaves
+ * CPUs move only where a VM waits for a core: otherwise the cores that a node has too many harm no
+ * VM.  One CPU of a node moves at a time: it owns its new thread at once, and its old one
  * (ebb_vcpu.leaves) until it runs on the new one.
  */
 #include "core/cpu/internal.h"

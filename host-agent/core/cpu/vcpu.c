@@ -161,9 +161,9 @@ static bool has_startup_beside(const struct cpu_room *s, uint16_t thread)
 }
 
 /*
- * How badly a vCPU without a core is placed there: best not beside a startup vCPU, and if it must
- * be, not on the core's first thread.  Then an agent that is restarted can tell who of those that
- * it finds on one core owns it (cpu_claim_all()).
+ * How bad a place the thread is for a vCPU without a core: best not beside a startup vCPU, and if
+ * it must be, not on the core's first thread. So an agent that is restarted and finds several vCPUs
+ * on one core can tell which of them owns it (cpu_claim_all()).
  */
 static unsigned int is_in_the_way(const struct cpu_room *s, uint16_t thread)
 {

@@ -4,9 +4,9 @@
  * cache come from.  The agent does not see where the engine's folder for them (--cold-dir) lies, so
  * the SLA says it:
  *
- *   cold="yes"   this volume.  Of several nobody knows which reads are whose: none counts
- *   cold="no"    not this volume
- *   cold="auto"  the default: this one, if no volume has "yes" and no other one that is promised
+ *   cold="yes"   this volume.  If several have "yes", reads cannot be told apart: none counts
+ *   cold="no"    not this volume cold="auto"  the default: this one, if no volume has "yes" and no
+ *   other one that is promised
  *                something has "auto"
  */
 #ifndef EBB_CORE_IO_COLD_H

@@ -82,7 +82,10 @@ void io_report_beyond(struct io_room *s, usec_t now, const struct ebb_vm *vm, us
 		      uint64_t reads);
 void io_done(struct io_room *s, usec_t now, const struct ebb_fact_action_done *f);
 
-/* Finds out who owns which volume, and what is to be told.  No effect if nothing has changed. */
+/*
+ * Finds out which VM owns which volume, and which promises the volume server has to be told.  No
+ * effect if nothing has changed.
+ */
 void io_settle(struct io_room *s, usec_t now);
 /* False: *out has no space for all of it. */
 bool io_act(struct io_room *s, usec_t now, struct ebb_actions *out);

@@ -15,7 +15,7 @@
 #define FLAP_USEC		(300 * EBB_USEC_PER_MSEC)
 #define FLAP_PERIOD_USEC	(10 * EBB_USEC_PER_SEC)
 #define FLAP_TIMES		20u
-/* What is asked for so soon after giving back is what was given back. */
+/* A request that comes so soon after a return asks for the returned resource again. */
 #define REASK_USEC		EBB_USEC_PER_SEC
 #define REASK_TIMES		3u
 /* Forced so often in a row, a guest that once gave something back counts as silent. */

@@ -61,7 +61,10 @@ static void judge(const struct meter_room *s, usec_t now, const struct ebb_vm *v
 		bound = IDLE_PERMILLE_MOST;
 	c->lent_permille = (uint32_t)(sum->cpu_permille * 1000 / share);
 	c->lent_usec = sum->longest;
-	/* Half of it ends it, so that what is near the bound does not go to and fro. */
+	/*
+	 * Squatting ends at half of the bound, so that a VM near the bound does not change to and
+	 * fro.
+	 */
 	if (c->is_squatting ? c->lent_permille < bound / 2 : c->lent_permille >= bound)
 		c->num_contrary++;
 	else

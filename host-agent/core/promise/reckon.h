@@ -11,9 +11,9 @@
  * that it was runnable and waited; ready is both.  For one vCPU that is exact.  For several the
  * accounts do not say how far their ready times overlap, so what was due has two bounds:
  *
- *   least  they overlap as far as possible: those that were ready for less were so while those
- *          that were ready for longer were.  With r1 >= r2 >= ... the ready times,
- *          due = sum over j of rj * (min(permille, 1000 j) - min(permille, 1000 (j - 1)))
+ *   least  they overlap as far as possible: each vCPU was ready only while all vCPUs with longer
+ *          ready times were ready, too.  With r1 >= r2 >= ... the ready times, due = sum over j of
+ *          rj * (min(permille, 1000 j) - min(permille, 1000 (j - 1)))
  *   most   they overlap as little as possible:
  *          due = min(permille * min(interval, sum of rj), 1000 * sum of rj)
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Promises of CPU time to VMs that share cores.  Decides which are made and what each vCPU is to
- * get of its core (admit.h), and asks the executor for it.
+ * Promises of CPU time to VMs that share cores.  Decides which promises are made and which part of
+ * its core each vCPU is to get (admit.h), and asks the executor for that.
  *
  * The promise of a VM is divided evenly over its vCPUs, to a thousandth of a core, and holds on the
  * core where each of them is.  So a VM of two vCPUs that is promised 100% gets half of each of two
@@ -13,13 +13,13 @@
  *   - a VM without a promise has one weight for all its cores, that of the most crowded one;
  *   - a VM that computes on some of its vCPUs only has all its weight on their cores.
  * Weights change one after the other, each after some milliseconds.  The weights on a core add up
- * to 1000 at most, before and after.  So weights that fall change first, and those that rise when
- * the others are done: meanwhile the sum is not above 1000, and each VM has at least the smaller of
- * its weights before and after.  If those that rise were first, a VM whose weight stays the same
- * would have less of its core than it is promised.  A VM whose weight is not known (it has just
- * started) counts as one that falls.  A weight that can not be set does not hold up the others.
- * Weights outlive the agent, so one that starts sets those of all VMs on shared cores, also where
- * nothing is promised any more.
+ * to 1000 at most, before and after.  So weights that fall change first, and weights that rise only
+ * when all falls are done: meanwhile the sum is not above 1000, and each VM has at least the
+ * smaller of its two weights.  If weights rose first, a VM whose weight stays the same would get
+ * less of its core than it is promised.  A VM whose weight is not known (it has just started)
+ * counts as one that falls.  A weight that can not be set does not hold up the others.  Weights
+ * outlive the agent, so one that starts sets those of all VMs on shared cores, also where nothing
+ * is promised any more.
  */
 #ifndef EBB_CORE_RESERVE_H
 #define EBB_CORE_RESERVE_H

@@ -319,7 +319,7 @@ static uint32_t share_of(const struct ebb_share *s, const struct ebb_share_core 
 		uint64_t weights = 0;
 		uint32_t next = floor, settled = 0;
 
-		/* Those whose demand for each unit of weight is above what is settled. */
+		/* VMs whose demand for each unit of weight is above the settled level. */
 		for (uint16_t i = c->first; i != EBB_SHARE_NONE; i = s->vcpus[i].next) {
 			const uint32_t demand = vm_demand(s, c, i);
 			const uint32_t weight = s->vms[s->vcpus[i].vm].weight;

@@ -10,9 +10,8 @@
  * for which there is no such chain is finished; later it cannot have one either.
  *
  * So that cores do not move without need, a VM grows first on the nodes where
- * it already has CPUs, and among VMs that are equally short the one that
- * already has more keeps it, then the one that came first.  Otherwise VMs spread
- * to where most is left.
+ * it already has CPUs, and among VMs that are equally short the one that already has more CPUs gets
+ * the core, then the one that came first.  Otherwise VMs grow on the nodes with most cores left.
  */
 #ifndef EBB_POLICIES_FILL_H
 #define EBB_POLICIES_FILL_H

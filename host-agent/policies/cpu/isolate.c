@@ -3,10 +3,9 @@
  * The isolate policy: VMs share no socket (node of the host) as long as there are
  * enough of them.  One VM has all sockets, core by core.  When more come, each
  * gets as many sockets of its own as the others, one at most more, and there the
- * hyperthreads, too: what it loses in cores it gains in threads, and it shares no
- * cache with anybody.  VMs beyond the number of sockets share one with those who
- * have it, as under the fair policy: cores only, per weight.  Source: PVLDB 13(12),
- * section 4.3, figures 7 and 8.
+ * hyperthreads, too: a VM that loses cores gains threads, and no other VM uses its caches.  VMs
+ * beyond the number of sockets share a socket with its VM, as under the fair policy: cores only,
+ * per weight.  Source: PVLDB 13(12), section 4.3, figures 7 and 8.
  *
  * Sockets are given in order of arrival; each VM takes part, with a driver or not,
  * so that one that boots does not find others where it is about to be.  A VM

@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The spot policy: some CPUs are a VM's own whenever it wants them, all others go
- * to whoever can use them and are taken back as soon as somebody with more right
- * wants them.  After the floors (startup sets) CPUs are given out in three rounds:
+ * The spot policy: a VM gets the CPUs that are reserved for it whenever it wants them.  All others
+ * go to any VM that can use them, and are taken back as soon as a VM with more right to them wants
+ * them.  After the floors (startup sets) CPUs are given out in three rounds:
  *
- *   own     what VMs want of what is reserved for them, and one more, so that a VM
- *           that begins to work finds a core at once
- *   wanted  what VMs want beyond that, and one more, so that a guest that takes what
- *           it is offered and asks for nothing comes to its share, too; here VMs
- *           of class spot and what exceeds a reservation are alike
+ *   own     CPUs that VMs want of those reserved for them, and one more each, so that a VM that
+ *           begins to work finds a core at once
+ *   wanted  CPUs that VMs want beyond that, and one more each, so that a guest that only takes
+ *           offers and never asks gets its part, too; VMs of class spot and wishes beyond a
+ *           reservation count alike here
  *   spare   what nobody wants, up to the ceilings: to be had for the asking, and
  *           withdrawn without a demand as long as nobody asked
  *
- * In each round those of the highest priority come first, and among these CPUs
- * per weight become as equal as ceilings and capacities allow; what a VM has
- * from an earlier round does not count in a later one.  So what becomes scarce
- * is lost in the reverse order: first what is not used, then by the lowest
- * priority, by whoever has most for its weight, by the newest.
+ * In each round VMs of the highest priority come first, and among VMs of one priority CPUs per
+ * weight become as equal as ceilings and capacities allow; CPUs from an earlier round do not count
+ * in a later one.  So when CPUs become scarce they are lost in the reverse order: unused ones
+ * first, then by the VMs of the lowest priority, with most CPUs for their weight, the newest first.
  *
- * Nobody is moved from node to node: what is reserved and wanted is counted by
- * node.
+ * No VM is moved from node to node: reservations and wishes are counted by node.
  */
 #include "policies/cpu/fill.h"
 #include "policies/halves.h"
@@ -34,7 +32,7 @@ enum stage { STAGE_OWN, STAGE_WANTED, STAGE_SPARE, STAGE_MAX };
 
 struct turn {
 	enum stage stage;
-	uint16_t priority;		/* of those who are served */
+	uint16_t priority;		/* of the VMs that are served */
 	uint16_t *more;			/* as in spot_cpus */
 };
 

@@ -98,7 +98,7 @@ uint32_t policy_broker_base(const struct ebb_view_vm *vm, uint16_t g);
 void policy_broker_offer(struct policy_broker *b, const struct ebb_view *view, uint16_t h,
 			 struct ebb_plan *plan);
 
-/* Lowers targets until they fit the node: first what nobody holds yet, then what is held. */
+/* Lowers targets until they fit the node: first memory that no VM holds yet, then held memory. */
 void policy_broker_fit(struct policy_broker *b, const struct ebb_view *view, uint16_t h,
 		       struct ebb_plan *plan);
 
