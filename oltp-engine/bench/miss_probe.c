@@ -36,7 +36,10 @@
 
 #define THREADS_MAX		64u
 #define ACCESSES_MAX		64u
-/* Until the caches hold what is now touched, and not what was before. */
+/*
+ * The time until the caches hold the memory that is touched now, and not that of the setting
+ * before.
+ */
 #define SETTLE_NS		100000000l
 #define LINE_BYTES		64u
 #define HUGE_PAGE_BYTES		(2ul << 20)

@@ -99,7 +99,7 @@ static int see(struct recorder *r, enum history_op_kind kind, uint64_t key, uint
 							   .key = key, .value = value });
 }
 
-/* The list is full: those who come later use another key. */
+/* The list is full: later transactions use another key. */
 static void roll(_Atomic uint32_t *in_use, uint32_t full)
 {
 	atomic_compare_exchange_strong_explicit(in_use, &full, full + 1, memory_order_relaxed,

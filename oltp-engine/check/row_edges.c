@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Edges of rows: who overwrote what, who read what, and who would have changed what was read. */
+/*
+ * Edges of rows: which transaction overwrote which version, read which, and would have changed a
+ * read.
+ */
 #include "versions.h"
 
 /* The next one from here on that overwrote the version. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the parts of the checker share: lists and rows (objects), what was written to them
- * (versions), and who read which.
+ * What the parts of the checker share: lists and rows (objects), the values written to them
+ * (versions), and which transaction read which version.
  *
  *   versions.c	objects and versions of all transactions; which of unknown outcome were seen
  *   touches.c	what one transaction did, object by object

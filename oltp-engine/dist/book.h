@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The distributed transactions that a node knows: those that it coordinates, from before the first
- * PREPARE until nobody can ask any more, and those it takes part in, from before its vote until the
- * end. A transaction in no book was aborted, or is over.
+ * The distributed transactions that a node knows: transactions that it coordinates, from before the
+ * first PREPARE until no participant can ask for the outcome any more, and transactions that it
+ * takes part in, from before its vote until the end. A transaction in no book was aborted, or is
+ * over.
  */
 #ifndef DIST_BOOK_H
 #define DIST_BOOK_H

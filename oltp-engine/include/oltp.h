@@ -99,8 +99,9 @@ enum oltp_cc {
 	OLTP_CC_NO_WAIT = 0,	/* a busy record is a conflict */
 	OLTP_CC_WAIT_DIE = 1,	/* wait if older than every holder, else conflict */
 	/*
-	 * Wait; but whoever is in an older one's way makes way (conflict), and who has waited for
-	 * an older one for some microseconds gives its locks back first (conflict), up to 16 times.
+	 * Wait; but a transaction that an older one waits for gives way (conflict), and a
+	 * transaction that has waited for an older one for some microseconds first gives its locks
+	 * back (conflict), up to 16 times.
 	 */
 	OLTP_CC_WOUND_WAIT = 2,
 };
@@ -201,8 +202,9 @@ struct oltp_config {
 	/* Of log between two checkpoints; 0: 1024, or as much as a checkpoint if that is more. */
 	uint32_t checkpoint_mib;
 	/*
-	 * Of a checkpoint in a second, at most; 0: so much that it is made while the log grows by
-	 * half of that. In any case more, if the log grows faster than checkpoints are made.
+	 * The most of a checkpoint that is written in a second; 0: as fast as it takes to finish
+	 * while the log grows by half of checkpoint_mib. Always more if the log grows faster than
+	 * checkpoints are made.
 	 */
 	uint32_t checkpoint_mib_s;
 	/* For tests, see src/io/io_files.h: what log_dir or the volume is in; NULL: files. */
@@ -461,7 +463,7 @@ struct oltp_memory_stats {
 /* Any thread. */
 void oltp_memory_stats_read(struct oltp_engine *engine, struct oltp_memory_stats *ret_stats);
 
-/* How often memory is used, and what it costs to read again what is given up. */
+/* How often memory is used, and the cost of reading records again that were given up. */
 #include "oltp_memory.h"
 
 /* Cold records that another engine reads where they are. */
@@ -510,8 +512,8 @@ int oltp_cold_poll(struct oltp_worker *worker, struct oltp_cold_done *ret_done, 
 void oltp_cold_end(struct oltp_worker *worker, uint32_t ticket);
 
 /*
- * Fetches with ticket 0 and waits, for those who have nothing else to do, and need not say when a
- * transaction has ended. Returns what the ticket ended with; errors: those of oltp_cold_fetch.
+ * Fetches with ticket 0 and waits. For callers that have nothing else to do; they need not say when
+ * a transaction has ended. Returns the result of the ticket; errors: those of oltp_cold_fetch.
  */
 enum oltp_rc oltp_cold_wait(struct oltp_worker *worker);
 

@@ -4,16 +4,17 @@
  *
  * Every transaction that changes anything adds what it changed to a log. The log is written in
  * groups: once per group interval a thread of the engine closes an epoch, writes what was
- * committed in it, and waits until it is on disk. Locks are not held for that: whoever has seen
- * what a transaction wrote is in the same epoch or a later one, and so is not durable before it.
+ * committed in it, and waits until it is on disk. Locks are not held for that: a transaction that
+ * has seen another one's writes is in the same epoch or a later one, and so is not durable before
+ * it.
  *
  * Guarantees (with struct oltp_config.durability):
  *
  *   D1  commit: what was acknowledged (oltp_durable_wait returned 0; the worker pool counted it as
  *       committed) is there after a crash or loss of power.
- *   D2  async: of what was committed, what is older than two group intervals and one write of the
- *       log is there afterwards. Both: what is there is a prefix: all that each transaction that
- *       is there has seen is there as well.
+ *   D2  async: a commit that is older than two group intervals and one write of the log is there
+ *       afterwards. Both: the commits that are there are a prefix: for each of them, all commits
+ *       that it has seen are there as well.
  *   D3  When the log cannot be written the engine says so and stops: nothing is acknowledged that
  *       is not on disk, and transactions get OLTP_IO. It is never tried again, since what a disk
  *       has of a failed sync is not known.

@@ -73,9 +73,9 @@ struct oltp_cpu_source_ops {
 };
 
 enum oltp_elastic_mode {
-	OLTP_ELASTIC_FOLLOW = 0,	/* take what is offered, give what is demanded */
+	OLTP_ELASTIC_FOLLOW = 0,	/* take all offers, meet all demands */
 	OLTP_ELASTIC_STEP = 1,	/* one CPU every step up to the ceiling, then one every step back */
-	OLTP_ELASTIC_ADAPT = 2,	/* of what is offered, only what pays: found by trying */
+	OLTP_ELASTIC_ADAPT = 2,	/* take only CPUs that pay: found by trying */
 };
 
 /* One call of add or remove that has ended. */
@@ -125,10 +125,10 @@ void oltp_elastic_stop(struct oltp_elastic *elastic);
 void oltp_elastic_fds(const struct oltp_elastic *elastic, int ret_fds[2]);
 
 /*
- * Looks at the source, finishes what has ended and starts what is due. Never waits for the source,
- * only for workers that end their last transaction. *ret_wake_ns: call again then, also if nothing
- * happens; UINT64_MAX: no need. ADAPT looks at throughput every 50 ms, with arrivals at the queue
- * every 10 ms. Error: that of view.
+ * Looks at the source, finishes moves that have ended and starts moves that are due. Never waits
+ * for the source, only for workers that end their last transaction. *ret_wake_ns: call again then,
+ * also if nothing happens; UINT64_MAX: no need. ADAPT looks at throughput every 50 ms, with
+ * arrivals at the queue every 10 ms. Error: that of view.
  */
 int oltp_elastic_run(struct oltp_elastic *elastic, uint64_t now_ns, uint64_t *ret_wake_ns);
 

@@ -55,7 +55,7 @@ struct oltp_range {
 	uint64_t from, to;	/* sort keys, both included; from > to: nothing is in between */
 	uint64_t limit;		/* so many rows at most, the first ones; 0: all */
 	bool descending;	/* from to down to from */
-	bool exclusive;		/* lock the rows exclusively: for those who then update or delete */
+	bool exclusive;		/* lock the rows exclusively, to update or delete them then */
 };
 
 /*

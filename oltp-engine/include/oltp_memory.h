@@ -79,16 +79,16 @@ uint32_t oltp_memory_sample_read(struct oltp_engine *engine, struct oltp_memory_
 
 /*
  * Expected uses per second (lambda), at most 50: 1 / (age of the use before the last one), which is
- * unbiased if uses are independent of each other; in a pause what is expected of that. If only the
- * last use is known, the one before is taken to lie as long before it as it lies back; if none is,
- * the last is taken to be as old as the watch. Rates below one use in the time watched come out too
- * high, by up to a factor of two or so at a hundredth of that. Pure.
+ * unbiased if uses are independent of each other; in a pause the expected value of that. If only
+ * the last use is known, the one before is taken to lie as long before it as it lies back; if none
+ * is, the last is taken to be as old as the watch. Rates below one use in the time watched come out
+ * too high, by up to a factor of two or so at a hundredth of that. Pure.
  */
 double oltp_memory_sample_rate(const struct oltp_memory_sample *sample);
 
 /*
- * Resident memory by the age of the last use, which is what eviction goes by: to give up all that
- * is worth less than something, give up what is in the classes whose value is less.
+ * Resident memory by the age of the last use, by which eviction goes, too: to give up all memory
+ * below some value, give up the classes with lower values.
  */
 struct oltp_memory_class {
 	uint64_t last_ns_max;	/* last used so long ago at most; OLTP_NOT_KNOWN in the last one */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Gates between transactions and units: who runs on a unit has it pinned, and a gate that is closed
- * lets no more in. Plain data; whoever uses gates from several threads locks them.
+ * Gates between transactions and units: a transaction that runs on a unit has it pinned, and a
+ * closed gate lets no more in. Plain data; callers that use gates from several threads lock them.
  *
  * Rules that keep two nodes from waiting for each other for ever (wound-wait, with units for locks:
  * "System Level Concurrency Control for Distributed Database Systems", Rosenkrantz and others):
@@ -10,13 +10,14 @@
  *   G2	A transaction that waits holds no locks of the engine, and no pins. It runs again at a
  *	moment when the gates of all units that it remembers are open, and pins all of them then.
  *   G3	When a transaction first waits it is born: gate_birth. A node gives a unit that the peer
- *	asks for only if nobody who waits here, and remembers the unit, is older than the oldest who
- *	waits for it there. ASK says how old that is.
+ *	asks for only if no transaction that waits here and remembers the unit is older than the
+ *	oldest transaction that waits for it there. ASK says how old that one is.
  *
- * Why this ends: of all that wait on both nodes take the oldest. Its own node gives none of its
- * units. The peer has nobody older, so it gives those that it has, as soon as the transactions
- * have ended that run on them; by G1 and G2 nobody else has pins. So it runs, and ends, or it
- * remembers one more unit, of which there are finitely many. Then the next is the oldest.
+ * Why this ends: take the oldest of all transactions that wait on both nodes. Its own node gives
+ * away none of its units. The peer has no older one, so it gives the units that this one remembers
+ * as soon as the transactions that run on them have ended; by G1 and G2 no others have pins. So the
+ * oldest runs and ends, or it remembers one more unit, of which there are finitely many. Then the
+ * next one is the oldest.
  */
 #ifndef RELOCATE_GATE_H
 #define RELOCATE_GATE_H

@@ -2,7 +2,7 @@
 /*
  * When to stop copying records ahead of a failover, and how fast to copy ("Flexible Resource
  * Allocation", section 7; the rounds are those of live VM migration). A function of state, facts
- * and now; whoever calls it reads and sends.
+ * and now; the caller reads and sends.
  *
  * Pages are copied: small fixed parts of the keys. Round 1 sends all pages that are worth
  * it, those used last first. Clients go on writing meanwhile, so each further round sends the pages
@@ -18,10 +18,10 @@
  *
  * A round that takes past timeout_ns ends then.
  *
- * After that all that is left is sent while writers wait, if that takes pause_ns at most
- * (is_at_once). If it is more, units go one by one, and each keeps its writers waiting for its own
- * part only. A page takes as long as one has taken in the last round; in further rounds, and in the
- * pause, it takes the place of one that is there, which is more work than in the first.
+ * After that all remaining pages are sent while writers wait, if that takes pause_ns at most
+ * (is_at_once). If it takes longer, units go one by one, and writers of a unit wait for its own
+ * pages only. A page is expected to take as long as in the last round: in later rounds, and in the
+ * pause, it replaces an older copy at the target, which is more work than in the first round.
  */
 #ifndef RELOCATE_PRECOPY_H
 #define RELOCATE_PRECOPY_H

@@ -18,15 +18,15 @@
  *	TIMES	 -     -    -		    -		    struct wire_times
  *
  * The first seven are the messages of units.h. RECORDS brings resident records of the unit that a
- * GIVE with the same generation will follow; the GIVE says how many there were in all, so that one
- * of which some got lost with a connection is not taken.
+ * GIVE with the same generation will follow; the GIVE says how many there were in all, so that a
+ * unit is not taken if some of its records got lost with a connection.
  *
- * Records that go ahead of that (docs/relocation.md) come in RECORDS with AHEAD, whose generation
- * is that by which the sender owns the unit. CLEAR forgets the records of one page of the unit that
- * came so, or of all (WIRE_CLEAR_ALL, with AHEAD only), with which a unit begins. RECORDS and CLEAR
- * with DELTA, and a GIVE with DELTA, are about what has changed since: what came ahead on this
- * connection, or what the receiver has given by the sender's generation and kept, belongs to the
- * unit as well. ASK with COPY: the sender has such records as of that generation.
+ * Records that go ahead of the GIVE (docs/relocation.md) come in RECORDS with AHEAD, with the
+ * generation by which the sender owns the unit. CLEAR forgets records of the unit that came ahead,
+ * those of one page or all (WIRE_CLEAR_ALL, with AHEAD only), with which a unit begins. RECORDS,
+ * CLEAR and GIVE with DELTA are about later changes: the unit consists of them and of the records
+ * that came ahead on this connection, or that the receiver gave away by the sender's generation and
+ * kept. ASK with COPY: the sender has such records as of that generation.
  *
  * REFUSE with VALUES: the sender could not read values that records of the unit referred to, and
  * shall be sent the values (kv/record.h).

@@ -24,8 +24,8 @@
 #include "order.h"
 
 /*
- * All databases that relocate have as many, or the other node refuses. Whoever waits for a unit
- * waits for all of it, so many small ones are better than few large ones.
+ * Source and target must have the same number of units, or the other node refuses. A request waits
+ * until its whole unit has moved, so many small units are better than few large ones.
  */
 #define RELOCATION_UNIT_BITS	12u
 

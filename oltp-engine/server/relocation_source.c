@@ -156,7 +156,7 @@ void source_cancel(struct relocation *r, const struct relocation_order *order)
 	pthread_mutex_lock(&r->lock);
 	if (*order->node)
 		snprintf(r->node, sizeof(r->node), "%s", order->node);
-	/* Of this node now, for those who went. */
+	/* Clients that went come back to this address. */
 	snprintf(r->clients, sizeof(r->clients), "%s", order->clients);
 	pthread_mutex_unlock(&r->lock);
 	/* At the rate at which they came, unless another one is said. */

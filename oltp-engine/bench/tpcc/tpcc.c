@@ -90,7 +90,7 @@ static int create_tables(struct tpcc *tpcc)
 	const struct tpcc_config *config = &tpcc->config;
 	uint64_t districts = (uint64_t)config->warehouses * TPCC_DISTRICTS;
 	uint64_t customers = districts * config->customers;
-	/* With what is deleted gone, there are never more. */
+	/* If old orders are deleted, there are never more than keep_orders. */
 	uint64_t orders = config->keep_orders ? districts * config->keep_orders :
 						customers + config->orders;
 	const struct {

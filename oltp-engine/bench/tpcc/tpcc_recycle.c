@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Deleting old orders and histories, for runs that would fill the memory else: see tpcc.h. In the
- * transaction that adds a new one, so that there are never more, and with what they came to kept.
+ * Deletes old orders and histories, in runs that would fill the memory otherwise: see tpcc.h. The
+ * transaction that adds a new one deletes an old one, so that their number stays the same, and adds
+ * its amounts to sums that are kept.
  */
 #include <stddef.h>
 

@@ -6,7 +6,7 @@
 #include "ycsb_private.h"
 #include "ycsb_record.h"
 
-/* The hash index has room for so many times the records that are loaded, if there are inserts. */
+/* If there are inserts, the hash index has room for this many times the records that are loaded. */
 #define ROOM_TO_GROW	2u
 
 static bool class_is_valid(const struct ycsb_class *class)

@@ -14,8 +14,8 @@
  *   V2  So is the sum weighted with a hash of the key: the right records were counted up.
  *   V3  Every field holds the pattern of its stamp, no stamp is above the record's counter, and the
  *       newest stamp equals it: nothing torn, nothing half undone.
- *   V4  The records are those that were loaded and those whose inserts committed; with an ordered
- *       index, it has all of them, in order.
+ *   V4  The records are exactly those that were loaded or whose inserts committed; an ordered index
+ *       has all of them, in order.
  */
 #ifndef BENCH_YCSB_H
 #define BENCH_YCSB_H

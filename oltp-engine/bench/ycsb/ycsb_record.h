@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the fields of a record hold, for those who write them and those who check. */
+/* The contents of a record's fields, for writing and for checking them. */
 #ifndef BENCH_YCSB_RECORD_H
 #define BENCH_YCSB_RECORD_H
 

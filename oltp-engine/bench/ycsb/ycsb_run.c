@@ -95,7 +95,7 @@ static enum oltp_rc run_operation(struct ycsb_worker *yw, const struct ycsb_oper
 	}
 }
 
-/* A computation over what was read, whose length does not depend on it. */
+/* A computation over the values that were read; its length does not depend on them. */
 static void compute(struct ycsb_worker *yw, uint32_t work)
 {
 	uint64_t value = yw->computed;

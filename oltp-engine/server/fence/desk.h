@@ -11,7 +11,10 @@
 struct fence_desk {
 	struct secret secret;
 	uint32_t patience_ms;	/* until the question has come */
-	/* Asks whoever knows, in the name of the one that has asked. Any thread. */
+	/*
+	 * Answers the question in the name of the node that has asked, for instance by asking
+	 * ebb-volumed. Any thread.
+	 */
 	enum move_fence (*ask)(void *ctx, const struct fence_question *question);
 	void *ctx;
 };
@@ -24,7 +27,7 @@ struct fence_desk {
 int fence_desk_serve(const struct fence_desk *desk, int fd, struct fence_question *ret_question,
 		     enum move_fence *ret_answer);
 
-/* Tells somebody who comes while there are too many others. */
+/* Answers an error to a client that comes while there are too many others. */
 void fence_desk_turn_away(int fd);
 
 #endif

@@ -8,9 +8,10 @@
  *	ebb-fenced	ANSWER SEAL			or	error WORDS
  *
  * QUESTION is is-fenced or fence; OWN and PEER are names of attachments, the node's and that of the
- * one that it asks about; ANSWER is none, won, lost or later (enum move_fence). Each seal is over
- * both nonces and all that was said, so neither side takes what was recorded before, and nobody
- * without the secret can say "won". A line has at most FENCE_LINE_MAX bytes with its line end.
+ * one that it asks about; ANSWER is none, won, lost or later (enum move_fence). Each seal covers
+ * both nonces and all words before it, so neither side takes a line that was recorded before, and
+ * nobody without the secret can say "won". A line has at most FENCE_LINE_MAX bytes with its line
+ * end.
  */
 #ifndef OLTP_FENCE_TALK_H
 #define OLTP_FENCE_TALK_H

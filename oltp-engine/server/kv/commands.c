@@ -151,7 +151,7 @@ const uint32_t kv_n_commands = sizeof(kv_commands) / sizeof(kv_commands[0]);
 
 _Static_assert(sizeof(kv_commands) / sizeof(kv_commands[0]) < KV_TABLE_SLOTS / 2, "mostly empty");
 
-/* A name in upper case as two numbers; what is longer than all names there are is none of them. */
+/* A name in upper case as two numbers; a word that is longer than every name is none of them. */
 struct packed {
 	uint64_t words[2];
 };

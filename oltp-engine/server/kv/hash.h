@@ -17,14 +17,14 @@ struct hash {
 	uint64_t n_before;		/* fields when it was opened */
 };
 
-/* The hash, or none. exclusive: for those who change fields. KV_ANSWERED: the key is a string. */
+/* The hash, or none. exclusive: to change fields. KV_ANSWERED: the key is a string. */
 enum oltp_rc hash_open(struct call *c, const struct resp_arg *key, bool exclusive,
 		       struct hash *ret_hash);
 
 /* Makes it if there is none; hash_close is to follow. */
 enum oltp_rc hash_make(struct call *c, const struct resp_arg *key, struct hash *ret_hash);
 
-/* After fields were changed: their number, and a stamp for those who watch the key. */
+/* After fields were changed: writes their number, and a stamp by which a WATCH sees the change. */
 enum oltp_rc hash_close(struct call *c, struct hash *hash);
 
 /* The field, or none: ret_found->row NULL. A name longer than fields may have is no field. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Hashes. The key's row has the id of the hash and the number of its fields; each field is a row of
- * its own, whose owner is the id. Whoever changes a field locks the key's row exclusively, whoever
- * reads one locks it shared.
+ * its own, whose owner is the id. Changing a field locks the key's row exclusively, reading one
+ * locks it shared.
  */
 #include <math.h>
 

@@ -126,7 +126,7 @@ struct found {
 /* The hash: where the search for a name begins. */
 uint64_t keyspace_home(const struct keyspace *ks, uint64_t owner, const struct resp_arg *name);
 
-/* Names have at most KV_NAME_MAX bytes. exclusive: for those who then change the row. */
+/* Names have at most KV_NAME_MAX bytes. exclusive: to change the row then. */
 enum oltp_rc keyspace_find(struct keyspace *ks, struct oltp_worker *worker, uint64_t owner,
 			   const struct resp_arg *name, bool exclusive, struct found *ret_found);
 

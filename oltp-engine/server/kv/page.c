@@ -66,7 +66,10 @@ int kv_pages_rank(struct kv *kv, struct oltp_worker *worker, uint64_t *ret_uses)
 	if (rc)
 		return rc;
 	memset(ret_uses, 0, (sizeof(*ret_uses) << KV_PAGE_BITS) << kv->unit_bits);
-	/* Which waits for those who may have changed rows without a look at the marks. */
+	/*
+	 * oltp_table_uses() waits for transactions that may have changed rows without a look at the
+	 * marks.
+	 */
 	return oltp_table_uses(kv->ks.rows, worker, note_use, &uses);
 }
 

@@ -94,10 +94,10 @@ static bool cursor_parse(const struct resp_arg *arg, uint64_t *ret_cursor)
 }
 
 /*
- * From the cursor on within range, whose first position has the cursor 0. The reply is an array of
- * the next cursor (behind, if all of the range were shown; 0: nothing is there) and the array of
- * what was shown. How many those are is known last: so what was
- * shown is moved behind what comes before it.
+ * Shows keys or fields of the range from the cursor on; the first position of the range has the
+ * cursor 0. The reply is an array of the next cursor (behind, if all of the range were shown; 0:
+ * nothing follows) and the array of the keys or fields. Their number is known last, so the head of
+ * the array is moved in front of them.
  */
 static enum oltp_rc answer_scan(struct call *c, struct scan *s, struct oltp_range range,
 				uint64_t behind, uint64_t cursor)

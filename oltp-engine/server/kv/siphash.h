@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * SipHash-2-4 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012): a hash of 64 bits
- * with a secret, so that nobody who does not know it can choose names that collide.
+ * with a secret: only who knows the secret can choose names that collide.
  */
 #ifndef OLTP_KV_SIPHASH_H
 #define OLTP_KV_SIPHASH_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Commands whose second word says what they do. */
+/* Commands that have subcommands, such as CLIENT and CONFIG. */
 #ifndef OLTP_KV_SUBCOMMAND_H
 #define OLTP_KV_SUBCOMMAND_H
 

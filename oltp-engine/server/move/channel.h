@@ -32,7 +32,10 @@ void channel_finish(struct channel *c);
 void channel_connect(struct channel *c, int fd);
 void channel_close(struct channel *c);
 
-/* Room for so many bytes behind what has to go; NULL: no memory, or more than OUT_MAX waits. */
+/*
+ * Room for that many bytes at the end of the output; NULL: no memory, or more than OUT_MAX bytes
+ * wait.
+ */
 uint8_t *channel_reserve(struct channel *c, size_t bytes);
 void channel_add(struct channel *c, size_t bytes);
 

@@ -4,8 +4,9 @@
  * puts them behind the closed gates of its units, where they count only once a GIVE with DELTA says
  * so. Nothing of this outlives the connection.
  *
- * A unit that went the other way is such a copy, too: the node that gave it keeps the records, and
- * the one that has it marks what is changed. So if it is asked back, only that goes.
+ * A unit that went the other way is such a copy, too: the node that gave it keeps its records, and
+ * the node that has it marks the pages that change. So if the unit is asked back, only these pages
+ * go.
  *
  * A page is read while commands run on it. If a hash in it changes meanwhile, its parts may not fit
  * together: the page is marked again then, and not sent.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gates.h - the gates of all units with those who wait for them (relocate/gate.h), for the threads
- * that run commands and the one that moves units. Those of struct kv_gate_ops: any thread;
- * else the latter.
+ * gates.h - the gates of all units and the transactions that wait for them (relocate/gate.h). Any
+ * thread that runs commands may call the functions of struct kv_gate_ops, only the thread that
+ * moves units all others.
  */
 #ifndef OLTP_MOVE_GATES_H
 #define OLTP_MOVE_GATES_H

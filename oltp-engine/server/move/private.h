@@ -47,12 +47,15 @@ struct place {
 	uint32_t n_sent;
 	uint64_t sent_gen, sent_on;
 	/*
-	 * While the unit is owned by ahead_gen, its marked pages are those that the peer may not
-	 * have (0: they are not known). The peer has the others, once records of it went ahead,
-	 * or the unit came, on the connection of that number; 0: it has none.
+	 * While this node owns the unit by generation ahead_gen, its marked pages are those that
+	 * the peer may not have (0: not known). The peer has all others, if records of the unit
+	 * went ahead, or the unit came, on connection ahead_on; 0: it has none.
 	 */
 	uint64_t ahead_gen, ahead_on;
-	/* Records that came ahead, or were kept, while the peer owns it by that; 0: none. */
+	/*
+	 * Records came ahead, or were kept, while the peer owns the unit by this generation; 0:
+	 * none.
+	 */
 	uint64_t came_gen;
 	struct trace taking, giving;
 };
@@ -279,7 +282,7 @@ int move_remove_part(struct move *m, uint32_t unit);
 
 /* beat.c: TIMES are due; they go once it is clear that the disk answers. */
 void move_beat_begin(struct move *m, const struct drain_times *times);
-/* Sends them; drops a connection whose peer, or whose own disk, gives no sign of life. */
+/* Sends beats; drops the connection if the peer, or this node's disk, gives no sign of life. */
 void move_beat(struct move *m);
 /* The node's own disk has not answered for silence_ns. */
 bool move_is_stalled(const struct move *m);

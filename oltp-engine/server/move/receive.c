@@ -49,7 +49,7 @@ static int begin_put(struct move *m, const struct wire_header *header)
 	return 0;
 }
 
-/* The unit will be refused, so what comes of it is only counted. */
+/* The unit will be refused, so its further records are only counted. */
 static bool is_lacking(const struct place *place)
 {
 	return place->is_full || place->is_spoilt || place->is_unread;

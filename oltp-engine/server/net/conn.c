@@ -260,8 +260,7 @@ void conn_release(struct conn *c)
 }
 
 /*
- * Makes room for more input: what is left of it begins at the start of the buffer. False: no
- * memory.
+ * Makes room for more input: moves the unread rest to the start of the buffer. False: no memory.
  */
 static bool make_room(struct conn *c)
 {

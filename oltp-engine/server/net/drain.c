@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Connections that go to another node (docs/relocation-client.md): who speaks RESP3 is told, the
- * others are closed between two transactions, and so are those that were told and stay. Observers
- * see how it ends, so they are left alone. Who comes meanwhile may speak of the relocation only,
- * and is closed soon.
+ * Connections that go to another node (docs/relocation-client.md): clients that speak RESP3 are
+ * told, the others are closed between two transactions, and so are clients that were told and stay.
+ * Observers want to see the end, so they are left alone. A client that comes meanwhile may speak of
+ * the relocation only, and is closed soon.
  */
 #include <errno.h>
 #include <stdio.h>

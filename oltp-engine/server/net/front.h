@@ -88,7 +88,10 @@ struct conn {
 	uint32_t request_bytes;	/* of the request, if has_request */
 	struct resp_out out, sending;
 	size_t sent;		/* bytes of sending */
-	/* Requests whose replies are in them, and when the first of these came; for net_times. */
+	/*
+	 * How many requests have their replies in out and in sending, and when the first of these
+	 * came; for net_times.
+	 */
 	uint32_t out_requests, sending_requests;
 	uint64_t out_came_ns, sending_came_ns;
 	uint64_t open_ns;	/* when the oldest request came that is not answered; 0: none */

@@ -119,14 +119,14 @@ void net_accept(struct net_front *front, int listen_fd);
 void net_refuse(struct net_front *front, int listen_fd, const char *error);
 
 /*
- * Clients go to another node (docs/relocation-client.md): n more of those that were not told yet,
- * the first ones that are found. Who speaks RESP3 is sent a push with the address; the others, and
- * those that are still there 3 s after the push, are closed once they are idle and in no
- * transaction. Observers (kv_session_is_observer) stay. Looked at with each call, so call it
- * once per second, with 0 as well. From the first call on who comes is restricted
- * (kv_session_restrict), closed after 3 s, and not counted among the clients, until to is NULL:
- * then nobody goes any more, but who has read the push. Any thread, after net_start. Errors:
- * -EINVAL (to is "" or longer than NET_ADDRESS_MAX).
+ * Clients go to another node (docs/relocation-client.md): n more that were not told yet, the first
+ * ones that are found. Clients that speak RESP3 are sent a push with the address; the others, and
+ * clients that are still there 3 s after the push, are closed once they are idle and in no
+ * transaction. Observers (kv_session_is_observer) stay. Looked at with each call, so call it once
+ * per second, with 0 as well. From the first call on a client that comes is restricted
+ * (kv_session_restrict), closed after 3 s, and not counted among the clients. A call with to NULL
+ * ends this: then only clients that have read the push still go. Any thread, after net_start.
+ * Errors: -EINVAL (to is "" or longer than NET_ADDRESS_MAX).
  */
 int net_drain(struct net_front *front, const char *to, uint32_t n);
 

@@ -8,7 +8,7 @@
 #include "front.h"
 #include "oltp-engine/src/base/clock.h"
 
-/* A worker whose queue never gets empty looks at its ring after so many requests. */
+/* A worker whose queue never gets empty looks at its ring after that many requests. */
 #define RUNS_PER_LOOK	256u
 
 #define SWEEP_NS	1000000000ull

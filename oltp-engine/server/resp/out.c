@@ -214,7 +214,7 @@ void resp_out_set(struct resp_out *out, size_t n)
 	head(out, out->version < 3 ? '*' : '~', false, n);
 }
 
-/* What was appended last, from end on, changes places with what is there from at to end. */
+/* The bytes from end on, appended last, change places with the bytes from at to end. */
 static void move_in_front(struct resp_out *out, size_t at, size_t end)
 {
 	size_t n = out->n - end;

@@ -86,8 +86,8 @@ void resp_out_map(struct resp_out *out, size_t n);
 void resp_out_set(struct resp_out *out, size_t n);
 
 /*
- * The head of an array or map, put in front of the bytes from at on: for those who know how many
- * replies there are only once they are there.
+ * Puts the head of an array or map in front of the bytes from at on: for callers that know the
+ * number of replies only after the last one.
  */
 void resp_out_array_at(struct resp_out *out, size_t at, size_t n);
 void resp_out_map_at(struct resp_out *out, size_t at, size_t n);

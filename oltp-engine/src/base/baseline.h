@@ -29,7 +29,7 @@
 
 #define BASELINE_BUCKETS	110u
 
-/* Records in a sample: this many to twice as many, if there are so many. */
+/* Records in a sample: this many to twice as many, unless the engine has fewer. */
 #define BASELINE_SAMPLE		(1u << 18)
 /* Not fewer than this, where simulating those would take too much time. */
 #define BASELINE_SAMPLE_MIN	(1u << 12)
@@ -38,10 +38,10 @@
 #define BASELINE_HASH_BIT	16u
 
 /*
- * Which records the cache takes in when it has read them: as the engine, those that are written,
- * and those that were used before, more recently than the oldest part of what the cache holds. The
- * others are used from the read buffer (admit.h). A cache that takes in all (LRU) would do with
- * BASELINE_OLD_PART 0 and is another cache. The engine, too, counts this part as old (make_room.c).
+ * Like the engine, the cache takes in a record that it has read if the record is written, or was
+ * used before, more recently than the oldest part of the cache. Other records are used from the
+ * read buffer (admit.h). A cache that takes in all (LRU) would do with BASELINE_OLD_PART 0 and is
+ * another cache. The engine, too, counts this part as old (make_room.c).
  */
 #define BASELINE_OLD_PART	10u
 

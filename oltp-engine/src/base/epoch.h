@@ -48,7 +48,10 @@ void epoch_finish(struct epoch *epoch);
 void epoch_join(struct epoch *epoch, uint32_t number, const _Atomic uint64_t *announced);
 void epoch_quit(struct epoch *epoch, uint32_t number);
 
-/* Acquire pairs with the increment in epoch_advance: whoever reads e sees what was unlinked. */
+/*
+ * Acquire pairs with the increment in epoch_advance: a thread that reads e sees all unlinks before
+ * it.
+ */
 static inline uint64_t epoch_now(const struct epoch *epoch)
 {
 	return atomic_load_explicit(&epoch->now, memory_order_acquire);

@@ -15,8 +15,8 @@
  * buffer becomes a record by setting the lock. In front of it lies a struct buffered.
  *
  * Invariants:
- *   V1  For everybody but those who install and release them, a buffered record is a record like
- *       any other: its lock word locks it, and the index says where it is.
+ *   V1  A buffered record is a record like any other, except for the code that installs and
+ *       releases it: its lock word locks it, and the index says where it is.
  *   V2  Its eviction block counts it as live: the place on disk that the stub names stays its own.
  *   V3  The stub comes back only under the exclusive lock, and only if nobody ever held that lock
  *       to write: then what is on disk is the record. So C2 holds for buffered records, too.

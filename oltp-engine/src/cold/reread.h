@@ -18,7 +18,9 @@
 
 #include "oltp-engine/src/base/hist.h"
 
-/* The mean is of about so many of the last reads: a new one has one part in so many of it. */
+/*
+ * The mean is of about this many of the last reads: a new read has 1 / REREAD_READS of the weight.
+ */
 #define REREAD_READS	4096u
 
 struct reread {

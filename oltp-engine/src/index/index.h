@@ -237,7 +237,10 @@ static inline const _Atomic uint64_t *index_version_of(const struct index *index
 int index_insert(struct index *index, struct record *record, uint64_t key, uint64_t hash,
 		 struct index_ref *ret_ref, struct record **ret_existing, uint64_t *ret_version);
 
-/* ref: where the record is now; it is locked. Versions stay: nobody misses what goes. */
+/*
+ * ref: where the record is now; it is locked. Versions stay: no reader depends on the entry that
+ * goes.
+ */
 void index_remove(struct index *index, uint64_t hash, const struct index_ref *ref);
 
 /*

@@ -78,9 +78,10 @@ uint64_t volume_table_place(const struct volume_table *table, const struct volum
 			    uint64_t offset, uint64_t *ret_bytes);
 
 /*
- * Writes the table into the image of a copy, whose first block is left alone, and fills in what the
- * superblock says of it. Notes for the two below which units it gives to files. Returns how many
- * bytes of the image are used, a multiple of VOLUME_BLOCK_BYTES; what is behind is left alone.
+ * Writes the table into the image of a copy, whose first block is left alone, and fills in the
+ * fields of the superblock that describe the table. Notes for the two below which units it gives to
+ * files. Returns how many bytes of the image are used, a multiple of VOLUME_BLOCK_BYTES; what is
+ * behind is left alone.
  */
 uint32_t volume_table_encode(struct volume_table *table, struct volume_super *super,
 			     uint8_t *image);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The log thread: closes epochs, writes groups, wakes those who wait. See log_private.h, L1, for
+ * The log thread: closes epochs, writes groups, wakes waiting threads. See log_private.h, L1, for
  * why an epoch that is closed stays so.
  */
 #include <errno.h>

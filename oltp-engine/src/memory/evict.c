@@ -86,7 +86,7 @@ static bool find_slot(struct oltp_table *table, struct record *record, struct in
 	       storage_block_of(&table->engine->storage, record)->state != BLOCK_REVOKED;
 }
 
-/* Points the index to those written copies whose records nobody has used since. */
+/* Points the index to the written copies, except where a record was used in the meantime. */
 static void batch_install(struct evict *e, struct evict_batch *batch)
 {
 	struct cold_block *block = batch->block;

@@ -241,7 +241,7 @@ static struct recency_facts facts_of(const struct recency_table *t, const struct
 	};
 }
 
-/* If there is no memory for more buckets, those that there are stay. */
+/* If there is no memory for more buckets, the old ones stay. */
 static void buckets_set(struct recency_sampler *s, struct recency_table *t, uint64_t n_buckets,
 			uint32_t n)
 {

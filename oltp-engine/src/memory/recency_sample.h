@@ -59,7 +59,7 @@ void recency_look(struct recency *recency, uint64_t stamp, uint64_t stamp_ns);
 #define RECENCY_SAMPLES		512u	/* resident ones, in all */
 #define RECENCY_TABLE_MIN	16u	/* of each table, however small its share */
 #define RECENCY_BUCKETS_MAX	4096u	/* of a table */
-/* Cold ones among them included, a table may have so many times what it should. */
+/* A table may have this many times the samples that it should, cold ones included. */
 #define RECENCY_SLACK		4u
 
 struct recency_facts {

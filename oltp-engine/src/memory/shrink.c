@@ -27,7 +27,7 @@
 #define SHARE_MIN		0.34
 #define SHARE_MARGIN		1.25
 #define VICTIMS_PER_BLOCK	3u	/* that is to get free: 1 / SHARE_MIN */
-#define CUT_MARGIN		32u	/* one part in so many is added, for what comes back */
+#define CUT_MARGIN		32u	/* 1 / CUT_MARGIN is added, for records that come back */
 /* A thread that stays in its transaction holds up the demands of other nodes for no longer. */
 #define SETTLE_MAX_NS		1000000000ull
 

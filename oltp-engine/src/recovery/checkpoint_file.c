@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The files of checkpoints: writing one, reading one, finding those that there are. */
+/* The files of checkpoints: writes one, reads one, finds all. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>

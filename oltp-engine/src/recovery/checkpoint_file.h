@@ -171,7 +171,7 @@ static inline uint32_t checkpoint_row_bytes(uint32_t record_bytes)
 	return (uint32_t)sizeof(uint64_t) + ((record_bytes + 7) & ~7u);
 }
 
-/* Is it a good block of that checkpoint and number, and no longer than so many bytes? */
+/* Is it a good block of that checkpoint and number, and no longer than bytes_max? */
 bool checkpoint_block_is_good(const struct checkpoint_block *block, uint64_t bytes_max,
 			      const struct checkpoint_header *header);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Free slots that a table keeps for records to come, and how the thread that moves memory is told
- * that it has something to do. That thread (manager.h) is in a room above; those who insert, read
- * back or lose records know only this.
+ * that it has work. That thread (manager.h) is in a room above; code that inserts, reads back or
+ * loses records knows only this header.
  */
 #ifndef OLTP_ROOM_H
 #define OLTP_ROOM_H

@@ -9,8 +9,8 @@
 
 /*
  * How much to ask the provider for at once. A lease from the host costs a file descriptor, however
- * small it is, so it should not be too small. But blocks that are not needed yet help nobody and
- * are the first to be taken back, so memory grows by a part of what is held at most.
+ * small it is, so it should not be too small. But blocks that are not needed yet are of no use and
+ * are the first to be taken back, so memory grows at most by a part of the held memory.
  */
 #define GROW_BYTES	(32ull << 20)
 #define GROW_PART	16u

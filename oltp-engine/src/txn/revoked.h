@@ -28,8 +28,8 @@
 #include "engine.h"
 
 /*
- * Did the running transaction access a record in a revoked block? If not, what it had read and
- * copied from records before it asked is what was written there.
+ * Did the running transaction access a record in a revoked block? If not, all bytes that it read
+ * from records before this call are the bytes that were written there.
  */
 bool revoked_is_accessed(const struct oltp_worker *worker);
 
@@ -42,8 +42,8 @@ static inline bool revoked_was_accessed(const struct oltp_worker *worker)
 }
 
 /*
- * Is the record in a revoked block? If not, what was read of it before the question was asked is
- * what was written there.
+ * Is the record in a revoked block? If not, all bytes that were read from it before this call are
+ * the bytes that were written there.
  */
 bool revoked_is_record(const struct oltp_engine *engine, const struct record *record);
 
