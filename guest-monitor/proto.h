@@ -53,7 +53,9 @@
 #define EBB_MSG_NAME_BYTES	32		/* with at least one NUL; the rest is 0 */
 #define EBB_MSG_WINDOW		4
 
-/* Amounts of memory: whole multiples of the smallest block there is, at most so much. */
+/*
+ * Amounts of memory are multiples of EBB_MSG_MEM_STEP, the smallest block, up to EBB_MSG_MEM_MAX.
+ */
 #define EBB_MSG_MEM_STEP	(2ull << 20)
 #define EBB_MSG_MEM_MAX		(1ull << 52)
 

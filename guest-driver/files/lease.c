@@ -350,7 +350,8 @@ static u64 room_bytes_of(struct ebb_pool *pool, u64 bytes)
 
 /*
  * The pool that can give most, of those that the request fits and that were not
- * tried.  When its turn comes it may be less: this decides who is asked first.
+ * tried.  When its turn comes it may be able to give less: this decides only which pool is asked
+ * first.
  */
 static struct ebb_pool *best_pool(const struct ebb_wire_config *cfg, const struct ebb_mem_add *arg,
 				  u32 *tried, int *rc)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The newest limits that the host has published, and whoever waits for news of them. */
+/*
+ * The newest limits that the host has published, and the queue of threads that wait for newer ones.
+ */
 #ifndef EBB_LIMITS_H
 #define EBB_LIMITS_H
 

@@ -2,7 +2,7 @@
 /*
  * Pools inside of ebb.ko: virtio-mem devices that the control device lists.
  * claim.c gets them from other drivers, pool.c drives them, blocks.c lets their
- * blocks go.  Who has blocks of a pool (a lease) is told of what happens to them.
+ * blocks go.  Users of a pool's blocks (leases) are told when blocks leave.
  *
  * Locks, in the order in which they are taken:
  *   mmap_lock (by the kernel, around faults)

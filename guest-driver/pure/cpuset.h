@@ -174,7 +174,10 @@ bool ebb_cpuset_lent(struct ebb_cpuset *set, u64 hv_cpu_id, u16 flags, bool is_o
  */
 void ebb_cpuset_arrived(struct ebb_cpuset *set, u64 hv_cpu_id, u32 cpu);
 
-/* Whatever became of it does not show that it exists: LENDING asks the host.  Not busy then. */
+/*
+ * The result of the request does not say whether the CPU still exists: a LENT entry becomes
+ * LENDING, which asks the host.  Not busy then.
+ */
 void ebb_cpuset_doubt(struct ebb_cpuset *set, u64 hv_cpu_id);
 
 /*
@@ -185,7 +188,10 @@ void ebb_cpuset_doubt(struct ebb_cpuset *set, u64 hv_cpu_id);
 bool ebb_cpuset_claim(struct ebb_cpuset *set, u64 now_ns, struct ebb_cpu_entry *ret_entry,
 		      u64 *ret_next_ns);
 
-/* What was to be done with the claimed entry did not work: try again, later every time. */
+/*
+ * The step that was due for the claimed entry failed: it is due again, after a pause that grows
+ * each time.
+ */
 void ebb_cpuset_retry(struct ebb_cpuset *set, u64 hv_cpu_id, u64 now_ns);
 
 /* The agent is back: whatever waits is due. */
@@ -197,8 +203,8 @@ void ebb_cpuset_delete(struct ebb_cpuset *set, u64 hv_cpu_id);
 bool ebb_cpuset_is_tried(const struct ebb_cpuset *set);
 
 /*
- * New flags from the host.  What is lent, or told to be, keeps its own: the
- * message has crossed a request.  -ENOENT no such CPU; -EINVAL something else
+ * New flags from the host.  A CPU that is LENT or LENDING, or that the new flags call lent, keeps
+ * its own flags: the message has crossed a request.  -ENOENT no such CPU; -EINVAL something else
  * than FORCED differs, or FORCED is set for a CPU of the startup set.
  */
 int ebb_cpuset_set_flags(struct ebb_cpuset *set, const struct ebb_cpu_desc *desc);

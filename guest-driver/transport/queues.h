@@ -33,7 +33,7 @@ struct ebb_queues_ops {
 	/* A well-formed event; in the interrupt, under event_lock.  An error: it makes no sense. */
 	int (*event)(struct ebb_queues *q, const struct ebb_wire_event *event);
 
-	/* The device is used no more: whoever waits must look.  Any context. */
+	/* The device is used no more: waiters must look again.  Any context. */
 	void (*stopped)(struct ebb_queues *q);
 };
 
@@ -126,7 +126,7 @@ void ebb_queues_finish(struct ebb_queues *q);
 /* With the last reference. */
 void ebb_queues_free(struct ebb_queues *q);
 
-/* As is_dead, but whoever stops the queues meanwhile is waited for. */
+/* Returns is_dead, after waiting for a thread that is just stopping the queues. */
 bool ebb_queues_is_dead(struct ebb_queues *q);
 
 /*
@@ -154,8 +154,8 @@ int ebb_call_submit(struct ebb_queues *q, struct ebb_call *call, u64 deadline_ns
 
 /*
  * 0: answered, the caller frees the call.  -EINTR, -ETIMEDOUT, -ENODEV: the
- * call is not the caller's any more; late() sees to what comes (but for
- * -ENODEV, when nothing comes).
+ * call is not the caller's any more; late() handles the answer when it comes (after -ENODEV none
+ * comes).
  */
 int ebb_call_wait(struct ebb_queues *q, struct ebb_call *call, u64 deadline_ns);
 

@@ -26,7 +26,7 @@ struct ebb_mem {
 	void *fn_arg;
 };
 
-/* What is owned, by node number; seq changes when it does. */
+/* Owned memory by node number; seq changes with it. */
 struct ebb_mem_sums {
 	uint64_t seq;
 	uint64_t owned_bytes[EBB_MAX_NODES];

@@ -41,7 +41,7 @@ struct ebb_pool_lease {
 	unsigned int num_users;		/* threads that use it without the lock */
 	uint64_t revoked_known_bytes;	/* of the driver's count, what the maps know of */
 	int is_stale;			/* the driver's count has been seen to differ */
-	int is_polled;			/* by whoever reads the maps from the driver */
+	int is_polled;			/* by the thread that reads the maps from the driver */
 	uint64_t *held;			/* num_blocks bits each */
 	uint64_t *releasing;
 	uint64_t *untold;
@@ -91,7 +91,7 @@ void ebb_pool_revoked(struct ebb_pool *pool, struct ebb_pool_lease *lease, uint3
 /* The next run of untold blocks; they are gone.  0: there is none. */
 int ebb_pool_untold_next(struct ebb_pool *pool, void **ret_addr, uint64_t *ret_bytes);
 
-/* The driver has revoked so much of the lease: is that news? */
+/* Compares with revoked_bytes, the driver's count for the lease: are there new revoked blocks? */
 void ebb_pool_compare(struct ebb_pool *pool, struct ebb_pool_lease *lease,
 		      uint64_t revoked_bytes);
 void ebb_pool_stale_set(struct ebb_pool *pool, struct ebb_pool_lease *lease, int is_stale);

@@ -16,8 +16,8 @@
  *
  * Memory is counted by the driver alone, but in two calls: held comes with the
  * limits, leased and draining (has left its lease, but can not be unplugged yet)
- * after them.  What drains leaves by itself, so nobody is asked for it, but it
- * still takes room:
+ * after them.  Draining memory leaves by itself, so no application is asked for it, but it still
+ * takes room:
  *
  *   V3  mem_offer  = limit - max(held, leased + draining), at least 0, whole blocks, rounded down
  *   V4  mem_demand = min(held, leased) - limit, at least 0, whole blocks, rounded up

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What the memory of this VM is worth: the answers of its applications, put together by value into
- * one histogram for the host.  What an application says counts for no more than the memory it has
- * and can have, so nobody makes another's look larger or smaller than it is.
+ * one histogram for the host.  An answer counts for no more memory than the application has, and
+ * can have, so no application can make another one's memory look larger or smaller than it is.
  */
 #include <errno.h>
 #include <stdlib.h>

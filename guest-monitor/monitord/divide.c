@@ -108,7 +108,10 @@ static void owned_update(const struct ebb_view *view, enum ebb_divide_kind kind,
 	}
 }
 
-/* Who has been passed over; forgotten if that leaves nobody to offer to. */
+/*
+ * Marks applications that have not taken their offer in time. If that leaves none to offer to, all
+ * marks are cleared.
+ */
 static void patience_apply(const struct supply *s, struct round *round)
 {
 	bool is_anybody_left = false;

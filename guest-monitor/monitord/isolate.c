@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Who is kept to the startup set: see isolate.h.  Pure.
+ * Which threads are kept to the startup set: see isolate.h. Pure.
  */
 #include <errno.h>
 

@@ -116,7 +116,7 @@ static int pass_init(struct pass *pass, struct ebb_sweep *sweep, bool is_ending)
 	return r;
 }
 
-/* What to allow instead of what is allowed; NULL: leave it. */
+/* The CPUs to allow instead of the allowed ones; NULL: no change. */
 static const struct ebb_isolate_set *judge(const struct pass *pass,
 					   const struct ebb_isolate_set *allowed, bool is_engine)
 {

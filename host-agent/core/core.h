@@ -128,9 +128,8 @@ int ebb_state_policy_set(struct ebb_state *s, usec_t now, const struct ebb_polic
 /*
  * Whether the host is part of the majority of its cluster.  While it is not, another host may have
  * been given what this one has, so nothing new is given: no VM is admitted that was not before, no
- * VM gets more CPUs or memory than it has, and no higher promise of these is made.  What VMs have
- * stays theirs, and what they are asked for is taken back as before.  A host without a cluster has
- * it.
+ * VM gets more CPUs or memory than it has, and no higher promise of these is made.  VMs keep their
+ * resources, and demands are carried out as before.  A host without a cluster has it.
  *
  * until: that it has quorum holds until then, and is over if nobody has said it again: who watches
  * the cluster may have died, and the host may have been cut off since.  EBB_TIME_NEVER: it holds

@@ -246,7 +246,7 @@ static void explain_requests(const struct ebb_state *s, const struct ebb_vm *vm,
 	}
 }
 
-/* Who holds more on a host node than the policy wants it to. */
+/* VMs that hold more on a host node than their targets. */
 static void explain_holders(const struct ebb_state *s, const struct ebb_vm *vm, uint16_t host_node,
 			    usec_t now, struct ebb_explain *e)
 {
@@ -321,7 +321,7 @@ static void explain_mem_demand(const struct ebb_vm *vm, usec_t now, struct ebb_e
 	}
 }
 
-/* Who holds more memory of a host node than the policy wants it to. */
+/* VMs that hold more memory of a host node than their targets. */
 static void explain_mem_holders(const struct ebb_state *s, const struct ebb_vm *vm,
 				uint16_t host_node, usec_t now, struct ebb_explain *e)
 {

@@ -17,11 +17,11 @@ struct ebb_shortage_claim {
 };
 
 /*
- * Divides so much among the claims.  All are met if there is enough.  Else, proportional: each is
- * cut by the same fraction.  Penalty: those with the highest penalty are met first; where it does
- * not suffice for all of one penalty, these are cut by the same fraction.  Nothing is left unless
- * all are met: single units that the fraction leaves go to the first ones that may have more.
- * room has space for num parts, to work in.
+ * Divides amount among the claims.  All are met if it suffices.  Else, proportional: each is cut by
+ * the same fraction.  Penalty: claims with the highest penalty are met first; where the rest does
+ * not suffice for all claims of one penalty, these are cut by the same fraction.  Nothing is left
+ * unless all are met: single units that the fraction leaves go to the first claims that may have
+ * more.  room has space for num parts, to work in.
  */
 void ebb_shortage_divide(struct ebb_shortage_claim *claims, struct ebb_level_part *room, size_t num,
 			 enum ebb_overbook policy, uint64_t amount);

@@ -284,11 +284,17 @@ enum ebb_fact_type {
 	EBB_FACT_ACCOUNT,
 	/* The volume server answers: it has just been started, or the agent, or it was lost. */
 	EBB_FACT_VOLUMES_UP,
-	/* It does not; after VOLUMES_UP, or at the start.  Promises stay as it has them. */
+	/*
+	 * The volume server does not answer; after VOLUMES_UP, or at the start.  Promises stay as
+	 * the server has them.
+	 */
 	EBB_FACT_VOLUMES_LOST,
-	/* What it can do and has promised; after VOLUMES_UP, and about once in an interval. */
+	/* The server's capacity and promises; after VOLUMES_UP, and about once in an interval. */
 	EBB_FACT_VOLUMES_SERVER,
-	/* Its meters; about once in an interval while it keeps a promise that the agent set. */
+	/*
+	 * The server's meters; about once in an interval while it keeps a promise that the agent
+	 * set.
+	 */
 	EBB_FACT_VOLUMES_METERS,
 	EBB_FACT_MAX,
 };

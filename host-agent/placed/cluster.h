@@ -77,8 +77,8 @@ struct placed_host {
 struct placed_vm {
 	char name[PLACED_NAME_SIZE];
 	/*
-	 * As the host tells on which Pacemaker has it, whoever else says that it runs there; of a
-	 * VM that runs nowhere the last that was told.
+	 * As told by the host on which Pacemaker has the VM, whatever other hosts say; for a VM
+	 * that runs nowhere, the last report.
 	 */
 	bool is_known;			/* somebody told it once */
 	char class[PLACED_NAME_SIZE];

@@ -2,8 +2,8 @@
 /*
  * Constraints that the operator has given Pacemaker: VMs that must be together (affinity), VMs that
  * must not (anti-affinity), hosts that are banned.  Pacemaker keeps them by itself; they are read
- * so that scores and plans do not ask for what it will not do.  What ebb-placed adds to the CIB are
- * rules that take scores, and none of these.
+ * so that scores and plans do not ask for moves that Pacemaker will refuse. ebb-placed itself adds
+ * only rules that take scores to the CIB, none of these.
  *
  * In the cluster's JSON:
  *
@@ -23,15 +23,15 @@
 
 /*
  * Reads the constraints of a CIB: the "rules" of the cluster's JSON.  hosts: {name: {node
- * attribute: value}}; resources: that of the cluster's JSON.  Of a constraint that is about VMs and
- * not understood a complaint is made.  A new reference.
+ * attribute: value}}; resources: that of the cluster's JSON.  A constraint about VMs that is not
+ * understood makes a complaint.  Returns a new reference.
  */
 json_t *placed_rules_parse(xmlNode *constraints, const json_t *hosts, const json_t *resources,
 			   json_t *complaints);
 
 /*
- * Reads "rules"; hosts and VMs are there already.  What is about others is left out.  A text in
- * ret_complaint: two rules contradict each other, or there are too many; which is left out.
+ * Reads "rules"; hosts and VMs are there already.  Rules about other hosts and VMs are left out.  A
+ * text in ret_complaint: two rules contradict each other, or there are too many; which is left out.
  * -ENOMEM.
  */
 int placed_rules_read(struct placed_cluster *c, const json_t *from, char *ret_complaint,

@@ -42,7 +42,7 @@ void sim_measure_finish(struct sim_measure *m);
 /* Nothing has changed since the last call. */
 void sim_measure_pass(struct sim_measure *m, usec_t now);
 
-/* A VM holds and wants so much on a guest node from now on.  -ENOMEM. */
+/* From now on a VM holds and wants these CPUs on a guest node.  -ENOMEM. */
 int sim_measure_node(struct sim_measure *m, uint32_t vm, uint16_t g, uint16_t held,
 		     uint16_t wanted);
 void sim_measure_running(struct sim_measure *m, uint32_t vm, bool is_running);

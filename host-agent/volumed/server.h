@@ -162,9 +162,9 @@ void ebb_server_refresh(struct ebb_server *s, ebb_server_done done, void *ctx);
 void ebb_server_schedule(struct ebb_server *s, ebb_server_done done, void *ctx);
 
 /*
- * The storage daemon is there and does not answer.  What it has been told is done when it answers
- * again, unless it refuses that.  There is no use in killing it: what it waits for is in the
- * kernel, mostly, and the next one would wait for the same.
+ * The storage daemon is there and does not answer.  Commands that it has been given are done when
+ * it answers again, unless it refuses them.  Killing it would be of no use: mostly it waits in the
+ * kernel, and the next daemon would wait for the same.
  */
 bool ebb_server_hangs(const struct ebb_server *s);
 

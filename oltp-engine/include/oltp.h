@@ -26,14 +26,15 @@
  *       range) is still missing when the transaction commits, or it fails with OLTP_CONFLICT.
  *   G2  A transaction that aborts leaves no byte changed and no record behind.
  *   G3  No deadlock: under NO_WAIT nobody waits; under WAIT_DIE only older waits for younger; under
- *       WOUND_WAIT whoever waits while an older one waits for it makes way. Under the last two a
- *       transaction that meets conflicts keeps its age until none is older, and no lock stops it.
+ *       WOUND_WAIT a transaction that waits gives way if an older one waits for it. Under the last
+ *       two a transaction that meets conflicts keeps its age until none is older, and no lock stops
+ *       it.
  *   G4  Workers may be created and destroyed at any time by any thread, also while others run.
  *   G5  Records move, in memory and to disk and back, without a transaction noticing more than a
  *       conflict or OLTP_COLD. No record is given up before its copy on disk has been written, and
  *       every copy is checked when it is read.
- *   G6  Memory that the host takes by force takes records with it. They are counted, and whoever
- *       asks for one gets OLTP_LOST, never wrong bytes in a transaction that commits; but for the
+ *   G6  Memory that the host takes by force takes records with it. They are counted, and an access
+ *       to one gets OLTP_LOST, never wrong bytes in a transaction that commits; except in the
  *       moment in which the host has taken a block and the guest has not heard of it (see README).
  *       With a log they come back by themselves (oltp_durable.h, oltp_restore_wait).
  *
@@ -45,10 +46,11 @@
  *   - What reads and updates hand out is the record itself, not a copy. Writing outside the spans
  *     of an update, or after the end of the transaction, damages data that nobody can restore.
  *   - A worker is for one thread at a time and has one transaction at a time; there are no nested
- *     ones, and no savepoints. What is not said to be for any thread is for one at a time.
- *   - Between begin and commit or abort others may meet what is locked, and wait for it or be run
- *     again: no user's answer, no other machine's, is to be waited for in there. A transaction that
- *     never ends also keeps memory from being given back.
+ *     ones, and no savepoints. A function is for one thread at a time unless its comment says "any
+ *     thread".
+ *   - Between begin and commit or abort other transactions may meet its locks, and wait for them or
+ *     be run again: do not wait for a user's or another machine's answer in there. A transaction
+ *     that never ends also keeps memory from being given back.
  *   - Running again has no bound and, but for the pool, no pause: many workers that all want the
  *     same record should back off for a random time, as the pool does.
  *   - A transaction has room for txn_records_max accesses; that is not found out before it is full.
@@ -141,7 +143,7 @@ struct oltp_config {
 	 */
 	uint32_t txn_records_max;
 	uint32_t txn_undo_bytes;	/* before-images in one transaction; 0: 64 KiB */
-	int node;			/* NUMA node for memory, -1: of whoever adds a record */
+	int node;			/* NUMA node for memory; -1: that of the adding thread */
 	const struct oltp_mem_ops *mem;	/* NULL: anonymous memory with huge pages advised */
 	void *mem_ctx;			/* handed to mem hooks */
 	const struct oltp_block_ops *blocks;	/* memory for records; NULL: mem, without bounds */
@@ -506,8 +508,9 @@ int oltp_cold_poll(struct oltp_worker *worker, struct oltp_cold_done *ret_done, 
 		   bool wait);
 
 /*
- * It was committed or given up: what was read for it need not be kept any more. Who does not say so
- * has others wait for longer than they need to. Nothing if it never fetched, or still does.
+ * The ticket's transaction was committed or given up: records that were read for it need not be
+ * kept any more. Without this call other transactions wait longer than they need to. No effect if
+ * the ticket never fetched, or still does.
  */
 void oltp_cold_end(struct oltp_worker *worker, uint32_t ticket);
 

@@ -204,8 +204,8 @@ struct oltp_recovery {
 	uint64_t transactions;	/* in them */
 	uint64_t puts, updates, deletes;	/* what those did to rows */
 	/*
-	 * What they did to rows that were not there: the checkpoint saw the row when it was gone
-	 * already. No sign of damage.
+	 * Changes of rows that were not there: the checkpoint saw the row when it was already
+	 * deleted. No sign of damage.
 	 */
 	uint64_t passed_over;
 	uint64_t torn_bytes;	/* of a group that was being written when there was a crash */

@@ -50,8 +50,8 @@ struct oltp_memory_sample {
 	uint16_t node;		/* of its memory, if it is resident */
 	bool is_resident;	/* in a block; else on disk, or used from a read buffer */
 	/*
-	 * How long ago the last use was, and the one before, ns, or OLTP_NOT_KNOWN. What was before
-	 * the record was watched is known of the last use only, to one part in fifteen.
+	 * How long ago the last use was, and the one before, ns, or OLTP_NOT_KNOWN. Of the time
+	 * before the record was watched only the last use is known, to one part in fifteen.
 	 */
 	uint64_t last_ns, before_ns;
 	uint64_t watched_ns;	/* for so long */
@@ -143,8 +143,8 @@ uint64_t oltp_memory_sample_value(struct oltp_engine *engine,
 bool oltp_memory_fills(struct oltp_engine *engine);
 
 /*
- * Whether records are watched at all, which they are at first. What was known is forgotten when
- * they are not. Any thread.
+ * Whether records are watched at all; at first they are. Switching it off forgets all samples. Any
+ * thread.
  */
 void oltp_memory_watch(struct oltp_engine *engine, bool is_on);
 

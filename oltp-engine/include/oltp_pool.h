@@ -41,8 +41,8 @@ struct oltp_workload {
  * how a worker without any waits. Excludes arrivals. All hooks are required. local is what attach
  * gave. All but wake are called on the worker's own thread.
  *
- *   ready    between transactions: looks after what comes in and goes out, without waiting. True:
- *            run may be called, with retry not set.
+ *   ready    between transactions: handles input and output, without waiting. True: run may be
+ *            called, with retry not set.
  *   wait     nothing is ready: sleeps until ready has something to look at, or wake was called
  *            since the last ready, or until_ns (CLOCK_MONOTONIC; UINT64_MAX: no bound). Also
  *            returns at once if a run since the last ready has made something ready.
@@ -51,7 +51,7 @@ struct oltp_workload {
  *   stop     once: the worker is to end. From here on neither ready nor wait is called, nor run but
  *            with retry set.
  *   give_up  no more run for the transaction in this slot. OLTP_COLD: the worker has no more time;
- *            the transaction has done nothing, counts for nothing and may be run elsewhere. Else it
+ *            the transaction has changed nothing, is not counted and may be run elsewhere. Else it
  *            has failed: a record could not be read (OLTP_IO), or there was no room
  *            (OLTP_NO_MEMORY).
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * How many connections move from the source to the target in each second of a relocation
- * ("Downtime-Free Live Migration", 3.2). A function of state, facts and now; whoever calls it picks
- * idle connections and tells or closes them.
+ * ("Downtime-Free Live Migration", 3.2). A function of state, facts and now; the caller picks idle
+ * connections and tells or closes them.
  *
  * Four stages, by the part of all connections that has left the source:
  *

@@ -140,7 +140,7 @@ void units_drained(struct units *units, uint32_t number, uint64_t now_ns, struct
 	ret->n = 0;
 	if (units->mode == UNITS_STOPPED || unit->state != UNIT_DRAINING)
 		return;
-	/* Who asked may have gone meanwhile. */
+	/* The peer that asked may have gone meanwhile. */
 	if (!is_talking(units) || (!unit->is_asked && !units->is_closing)) {
 		unit_open(units, number, ret);
 		return;
@@ -313,7 +313,7 @@ enum units_answer units_want(struct units *units, uint32_t number, uint64_t now_
 		return UNITS_GO;
 	if (units->is_closing)
 		return UNITS_GONE;
-	/* The peer keeps it for others, perhaps, who are not older any more. */
+	/* The peer may keep the unit for transactions of its own that are not older any more. */
 	if (!unit->is_wanted || gate_is_older(unit->here, unit->said)) {
 		unit->is_wanted = true;
 		unit_ask(units, number, now_ns, ret);

@@ -230,9 +230,9 @@ void units_start(struct units *units, const struct units_config *config, struct 
 void units_share(struct units *units, struct units_actions *ret);
 
 /*
- * Gives all that is here, and takes nothing more; nothing happens unless the mode is SHARED. The
- * source finishes so, the target goes back so. A restart forgets it, so whoever wants it says so
- * again.
+ * Gives all units of this node to the peer, and takes none any more; no effect unless the mode is
+ * SHARED. So a source finishes, and a target goes back. A restart forgets it, so the caller calls
+ * it again.
  */
 void units_close(struct units *units, uint64_t now_ns, struct units_actions *ret);
 
@@ -261,7 +261,7 @@ enum units_answer {
  * The birth of the oldest transaction that waits here and needs the unit; 0: nobody does, and it is
  * not asked for any more. To be said before units_want, before a message about the unit is
  * received and before units_tick, as far as it has changed; and when it changes while the peer
- * asks for the unit, which may go then. Without it the unit goes to whoever asks.
+ * asks for the unit, which may go then. Without this call the unit goes to a peer that asks.
  */
 void units_here(struct units *units, uint32_t unit, uint64_t birth, uint64_t now_ns,
 		struct units_actions *ret);
@@ -300,8 +300,8 @@ void units_peer_fenced(struct units *units, const struct units_entry *table,
 		       struct units_actions *ret);
 
 /*
- * Whether units_peer_fenced with this entry of the unit will RECOVER it. Changes nothing: so
- * whoever carries RECOVER out can read the peer's log before, and try again if that fails.
+ * Whether units_peer_fenced with this entry of the unit will RECOVER it. Changes nothing: so the
+ * executor of RECOVER can read the peer's log first, and try again if that fails.
  */
 bool units_is_theirs(const struct units *units, uint32_t unit, const struct units_entry *theirs);
 

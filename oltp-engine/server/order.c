@@ -53,7 +53,7 @@ static bool parse_address(const char *text, char ret[ORDER_ADDRESS_BYTES])
 	return true;
 }
 
-/* What was given, and the limit of time beside FAST, which has none. */
+/* The order as given, and its limit of time; FAST has none. */
 struct parsed {
 	struct relocation_order order;
 	uint64_t limit_s;

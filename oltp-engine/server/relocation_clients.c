@@ -8,7 +8,7 @@
 #include "oltp-engine/server/relocation_private.h"
 #include "oltp-engine/src/base/clock.h"
 
-/* What is left of clients after the limit of time is closed meanwhile. */
+/* In this time after the limit of time the clients that are left are closed. */
 #define LAST_NS	(5 * RELOCATION_SECOND_NS)
 
 void clients_start(struct relocation *r, const char *to, const struct drain_config *drain,
@@ -84,7 +84,7 @@ void clients_look_at_copies(struct relocation *r)
 
 void clients_look(struct relocation *r, const struct move_stats *stats)
 {
-	/* Who comes now is closed after a while, too. */
+	/* Clients that come now are closed after a while, too. */
 	if (r->stage == STAGE_UNITS || r->stage == STAGE_OVER)
 		net_drain(r->front, *r->clients ? r->clients : "closed", 0);
 	if (r->stage != STAGE_COPYING && r->stage != STAGE_CLIENTS && r->stage != STAGE_UNITS)

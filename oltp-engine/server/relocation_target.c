@@ -19,7 +19,7 @@ static int take_database(struct relocation *r, const struct greeting_offer *offe
 	struct oltp_worker *worker;
 	int rc;
 
-	/* What it has agreed on with its target would be on disk here. */
+	/* If the source resumed a relocation with this node, this node would have it on disk. */
 	if (offer->flags & GREETING_RESUMES)
 		return GREETING_OTHER_RELOCATION;
 	if (r->config.room_bytes && offer->bytes > r->config.room_bytes)

@@ -42,9 +42,9 @@ struct ebb_emuspec_quota ebb_emuspec_core_quota(const struct ebb_emuspec *spec);
 
 /*
  * What all cores may use together on a machine of num_cpus CPUs; a quota of 0 is none.  Cores go
- * before all other programs, so those that could use more than 90% of the machine get no more than
- * that, or than one of them needs: whoever serves their VMs, libvirt above all, would not run
- * beside them otherwise.
+ * before all other programs, so cores that could use more than 90% of the machine together get no
+ * more than that, or than one of them needs: otherwise the programs that serve their VMs, libvirt
+ * above all, would not run beside them.
  */
 struct ebb_emuspec_quota ebb_emuspec_host_quota(const struct ebb_emuspec *spec, uint32_t num_cpus);
 

@@ -99,7 +99,7 @@ void fake_device_disconnect(struct ebb_fake *f, usec_t now, struct fake_vm *vm, 
 	if (!vm->is_connected)
 		return;
 	vm->is_connected = vm->is_welcome = false;
-	/* What is under way on the old connection never arrives. */
+	/* Messages that are under way on the old connection never arrive. */
 	vm->connection++;
 	/* Completed with BUSY; the guest tries again when it thinks next. */
 	memset(vm->requests, 0, sizeof(vm->requests));

@@ -57,7 +57,7 @@ bool ebb_watch_is_promised(const struct ebb_watch *w);
 #define EBB_WATCH_PERIOD_MOST	(5 * EBB_USEC_PER_SEC)
 usec_t ebb_watch_period(const struct ebb_watch *w, usec_t window, usec_t interval);
 
-/* The operator's word, told by whoever heard it, is on its way into the metadata. */
+/* The operator has set this SLA; it is on its way into the metadata. */
 void ebb_watch_sla_set(struct ebb_watch *w, const struct ebb_sla *sla);
 
 /* Report what is new. */

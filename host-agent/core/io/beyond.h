@@ -7,15 +7,15 @@
  * were beyond the promise, that of the volume how many units an interval of I/O had.  Both
  * read every meter_interval_ms, but not at the same moments, and counters only grow, so an interval
  * that is recorded can not be changed.  So reads are charged in the interval of I/O that runs when
- * they are reported.  What this one has no units for is charged in the next one, and what is left
- * then is dropped: these reads never came to the volume.
+ * they are reported.  Reads for which this interval has no units are charged in the next one, and
+ * reads that are left over then are dropped: they never came to the volume.
  */
 #ifndef EBB_CORE_IO_BEYOND_H
 #define EBB_CORE_IO_BEYOND_H
 
 #include "core/vm.h"
 
-/* The meter of the cache reports so many reads of an interval that lasted `length`, until `now`. */
+/* The meter of the cache reports `reads` of an interval that lasted `length`, until `now`. */
 void io_beyond_report(struct io_beyond *b, usec_t now, usec_t length, uint64_t reads);
 
 /* An interval of I/O that began at `start` had `got` units: how many of them the system gets. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What VMs held, so that they can be charged for it, and cores that were left to nobody. */
+/* Counts the resources that VMs held, so that they can be charged, and cores that no VM held. */
 #include "core/meter/meter.h"
 
 #define MIB_USEC_PER_MSEC	1000u

@@ -82,7 +82,7 @@ static void record(const struct promise_room *s, const struct ebb_vm *vm, usec_t
 		r->code = promise_reason(s->env, vm, o, length, r->text);
 }
 
-/* An interval has ended, for all of which so much was promised. */
+/* An interval has ended; permille was promised for all of it. */
 static void judge(const struct promise_room *s, const struct ebb_vm *vm,
 		  const struct promise_times *times, uint16_t num, usec_t length,
 		  uint32_t permille)

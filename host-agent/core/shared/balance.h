@@ -31,12 +31,12 @@
 
 struct ebb_share_config {
 	usec_t window;			/* over which loads are measured; the time between looks */
-	/* A VM that was moved is not moved again for so many windows, unless its load changes. */
+	/* A VM that was moved is not moved again for this many windows, unless its load changes. */
 	uint16_t hold_windows;
-	uint16_t hot;			/* a core that is used so much is hot */
+	uint16_t hot;			/* a core is hot from this use on */
 	uint16_t target;		/* a hot core is to come down to this; below hot */
-	uint16_t host_hot;		/* the host is hot if its shared cores are used so much */
-	uint16_t active;		/* a VM computes on a core if it uses so much of it */
+	uint16_t host_hot;		/* the host is hot from this use of its shared cores on */
+	uint16_t active;		/* a VM computes on a core if it uses this part of it */
 	uint16_t change;		/* the load of a vCPU of a VM has changed */
 	/*
 	 * The most that may be promised on a core: no vCPU with a promise moves to a core where it

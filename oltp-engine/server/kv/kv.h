@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * kv.h - the commands of a Redis-like server on the engine: strings, hashes, counters,
- * transactions. Knows no socket: whoever has one hands in the arguments of a request and sends the
+ * transactions. Knows no socket: the caller hands in the arguments of a request and sends the
  * reply.
  *
  *   oltp_engine_open -> kv_open -> [oltp_recover] -> kv_start
@@ -23,8 +23,8 @@
  *       returned at least once.
  *
  * Limits: keys and names of fields 512 bytes, values 16384 bytes, accesses of one transaction
- * (KV_TXN_RECORDS), commands and bytes queued by MULTI (KV_QUEUE_COMMANDS, KV_QUEUE_BYTES). What
- * goes beyond is answered by an error.
+ * (KV_TXN_RECORDS), commands and bytes queued by MULTI (KV_QUEUE_COMMANDS, KV_QUEUE_BYTES). A
+ * request beyond a limit is answered by an error.
  */
 #ifndef OLTP_KV_H
 #define OLTP_KV_H
@@ -48,8 +48,8 @@ struct kv_session;
 #define KV_WATCHES_MAX		1024u		/* keys watched by one session */
 
 /*
- * What whoever has the connections adds to answers. Called on any worker's thread, also by several
- * at once; must not call kv_run. Each may be NULL.
+ * Parts of answers that come from the owner of the connections. Called on any worker's thread, also
+ * by several at once; must not call kv_run. Each may be NULL.
  */
 struct kv_front_ops {
 	/*

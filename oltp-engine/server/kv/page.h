@@ -2,12 +2,12 @@
 /*
  * page.h - pages: equal parts of a unit, by the hash of keys, for copying a unit while commands run
  * on it ("Flexible Resource Allocation", section 7). While pages are watched, a transaction marks
- * the pages of keys that it changes. Whoever copies takes the mark first and reads the page then:
+ * the pages of keys that it changes. A copier takes the mark first and reads the page then:
  *
  *   - a transaction marks while it holds the lock of the key's row. So if the mark was taken before
  *     it ends, the reader waits for that; if it marks later, there is a mark again.
- *   - a command's transaction ends before it leaves the unit's gate. So who finds the gate idle
- *     finds all marks.
+ *   - a command's transaction ends before it leaves the unit's gate. So a thread that finds the
+ *     gate idle finds all marks.
  *
  * All by one thread, whose worker runs no transaction.
  */

@@ -12,7 +12,7 @@
 /*
  * A record: this, its name, its value, zeros up to a multiple of 8 bytes. With KV_RECORD_REFERS a
  * struct oltp_place of the value, on the volume of the database that it comes from, instead of the
- * value. Whoever takes the unit reads the value there, and puts the record with it.
+ * value. The node that takes the unit reads the value there, and puts the record with it.
  */
 struct kv_record {
 	uint32_t value_bytes;	/* of a hash 0 */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * unit.h - the keys of one unit as bytes, for another keyspace with the same secret: read there,
- * put here, removed ("Downtime-Free Live Migration", 2.2). For whoever has the unit's gate: nobody
- * else runs on the unit meanwhile. Each call runs transactions of its own on the caller's worker,
- * and waits for the disk where records are cold; kv_unit_read_part and kv_unit_remove_some do not.
+ * put here, removed ("Downtime-Free Live Migration", 2.2). The caller has the unit's gate closed,
+ * so that no command runs on the unit meanwhile. Each call runs transactions of its own on the
+ * caller's worker, and waits for the disk where records are cold; kv_unit_read_part and
+ * kv_unit_remove_some do not.
  *
- * What is put is new here: with a stamp and, for hashes, an id of this database. So what a WATCH
- * has seen before counts as changed.
+ * Records that are put are new here: they get a stamp and, for hashes, an id of this database. So a
+ * key that a WATCH has seen before counts as changed.
  */
 #ifndef OLTP_KV_UNIT_H
 #define OLTP_KV_UNIT_H
@@ -21,8 +22,8 @@
 
 /*
  * Reads a unit in parts of a few dozen records, so that a unit of any size needs the memory of one
- * part, and whoever reads can do something else between two parts. The unit must not change from
- * begin to end.
+ * part, and the reader can do something else between two parts. The unit must not change from begin
+ * to end.
  *
  *   kv_unit_read_begin -> kv_unit_read_part until it returns 0 -> kv_unit_read_end
  *

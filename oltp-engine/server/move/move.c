@@ -224,7 +224,7 @@ static bool obey(struct move *m)
 	times = m->times;
 	has_times = m->has_times;
 	refers = m->new_refers;
-	/* No message before it is known who is fenced. */
+	/* No message before it is known which node is fenced. */
 	if (m->check_ns == NEVER || quits) {
 		fd = m->new_fd;
 		m->new_fd = -1;

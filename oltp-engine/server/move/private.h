@@ -156,10 +156,10 @@ struct move {
 	uint32_t forced_at, n_forced, forced_room;
 	struct channel channel;
 	bool has_frames;		/* there may be whole ones that have come */
-	bool keeps_asked;		/* units that the peer asks for, for who is older here */
+	bool keeps_asked;		/* keeps asked units for older transactions here */
 	bool refers;			/* the peer can read this node's volume */
 	struct references references;
-	bool is_peer_fenced;		/* what comes from it does not count any more */
+	bool is_peer_fenced;		/* its messages do not count any more */
 	uint64_t check_ns, fence_ns;	/* when fence ops are called next; NEVER: need not be */
 	uint64_t full_ns;		/* until then no unit is taken; 0: there is room */
 	struct copy copy;

@@ -230,7 +230,7 @@ static void send_part(struct move *m)
 	}
 }
 
-/* Of units that are small what goes at the same time wakes the peer, and its log, once. */
+/* Small units that go at the same time wake the peer, and its log, only once. */
 void move_send_parts(struct move *m)
 {
 	do

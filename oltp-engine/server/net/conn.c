@@ -161,8 +161,8 @@ static bool has_unanswered(const struct conn *c)
 }
 
 /*
- * Begins to send, unless the connection is leaving. False: it is gone. What is sent is answered:
- * that a client does not read is not the server's time.
+ * Begins to send, unless the connection is leaving. False: it is gone. Requests count as answered
+ * when their replies begin to be sent: a client that does not read is not slow service.
  */
 static bool begin_send(struct conn *c)
 {
@@ -539,7 +539,7 @@ void conn_answered(struct conn *c, uint64_t epoch, enum kv_after after)
 			/* It would call units from the other node for nobody. */
 			conn_kill(c);
 		} else {
-			/* What was answered before it need not wait with it. */
+			/* Replies to the requests before it need not wait with it. */
 			flush(c);
 		}
 		return;

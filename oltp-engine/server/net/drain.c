@@ -51,7 +51,10 @@ static bool take_one(struct net_front *front, char ret_push[NET_PUSH_MAX])
 	return is_one;
 }
 
-/* Who was told and is still there stays, and may be told anew; who came meanwhile comes again. */
+/*
+ * A client that was told and is still there stays, and may be told anew; one that came meanwhile is
+ * closed and has to connect again.
+ */
 static void forget(struct conn *c)
 {
 	if (c->is_restricted) {

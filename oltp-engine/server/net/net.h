@@ -29,8 +29,8 @@
  *   N1  Each request is answered once, in order, or the connection is closed.
  *   N2  No reply is sent before its epoch is durable (holds_replies).
  *   N3  A connection that changes its worker loses no byte.
- *   N4  A client has bounded memory: a request and two output buffers. Who does not read is not
- *       read from, and after idle_seconds_max closed.
+ *   N4  A client has bounded memory: a request and two output buffers. A client that does not read
+ *       its replies is not read from, and closed after idle_seconds_max.
  *   N5  No worker waits for a client, nor for the disk on behalf of one.
  */
 #ifndef OLTP_NET_H
