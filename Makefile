@@ -60,7 +60,7 @@ UNIT_TESTS :=
 UNIT_TESTS_NATIVE :=
 CHECK_STEPS :=
 
-# What goes into the guest image: these, and test programs by the name ebbt-*.
+# Programs of the guest image: these, and test programs named ebbt-*.
 GUEST_PROGS := oltp-bench oltp-node oltp-server ebb-monitord
 
 objs_of = $(patsubst %.c,$(B)/%.o,$(1))

@@ -5,7 +5,7 @@ EBB_IO_PKGS := hwloc libsystemd libvirt libxml-2.0
 EBB_DAEMON_PKGS := inih jansson libmicrohttpd libsystemd libvirt sqlite3
 
 $(eval $(call lib,ebb-util,$(wildcard host-agent/util/*.c),libsystemd))
-# What ebbd and ebb-volumed start with, their configurations and their control sockets.
+# The common base of ebbd and ebb-volumed: start, configuration, control socket.
 $(eval $(call lib,ebb-service,$(wildcard host-agent/service/*.c),inih jansson libsystemd))
 $(eval $(call lib,ebb-io,$(wildcard $(addprefix host-agent/backend/,emulated/*.c real/*.c)),$(EBB_IO_PKGS)))
 $(eval $(call lib,ebb-volumes,$(wildcard host-agent/backend/volumes/*.c),jansson libsystemd))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# The steps of `make check` that are nobody's own. Builds come first, since tests need them.
+# The steps of `make check` that belong to no part. Builds come first, since tests need them.
 # Sanitizers slow a test down up to ten times, and a busy machine any of them.
 CHECK_MAKE := make --no-print-directory -j$(CORES)
 CHECK_SLOW := EBB_TEST_SECONDS=600 $(CHECK_MAKE)
@@ -22,7 +22,7 @@ $(eval $(call check_step_full,modules-7.3,cpu,600,guest-image-7.3,scripts/check-
 $(eval $(call check_step,qtest,vm,1200,qemu,scripts/qemu-qtest))
 $(eval $(call check_step,bench-agent,cpu,120,build-gcc,build/gcc/bin/ebb-bench-agent 1 0.05 10))
 
-# What benchmarks need besides VMs.
+# Programs that benchmarks need besides VMs.
 $(eval $(call prog,ebb-bench-agent,$(addprefix scripts/bench/,agent.c agent-broker.c agent-decide.c \
 	agent-telemetry.c agent-volumes.c) tests/lib/link_frames.c, \
 	ebb-volumes ebb-daemon ebb-io ebb-fake ebb-core ebb-util,inih jansson libsystemd libvirt sqlite3,))

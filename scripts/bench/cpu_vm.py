@@ -56,7 +56,7 @@ class CpuVm(MeasuredVm):
             self.told.append(told)
 
     def event(self, name):
-        """The next event of that name; what came before it is dropped. Times are the host's."""
+        """The next event of that name; events before it are dropped. Times are the host's."""
         while True:
             told = self.line("event")
             if told["event"] == name:
@@ -67,7 +67,7 @@ class CpuVm(MeasuredVm):
         return self.host_times(self.line(member))
 
     def host_times(self, told):
-        """What is a moment of the guest's clock, as seconds of the host's."""
+        """Converts a moment of the guest's clock to seconds of the host's."""
         return {k: v / 1e9 + self.offset_s
                 if k in MOMENTS and self.offset_s is not None and v else v
                 for k, v in told.items()}

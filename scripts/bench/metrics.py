@@ -75,7 +75,7 @@ def bound(metrics, of, field, bound_text, text):
 
 
 def problems(summary):
-    """What is wrong with a summary, as sentences; empty when it is well-formed."""
+    """The errors of a summary, as sentences; empty when it is well-formed."""
     found = _typed("summary", summary, SUMMARY)
     if found:
         return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Around a benchmark: where it runs, and what is written when it is over."""
+"""The frame of a benchmark: its folder, and the report at the end."""
 import os
 import time
 from datetime import datetime, timezone

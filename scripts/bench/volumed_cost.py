@@ -72,7 +72,7 @@ def volume(variant, number, disk):
     if variant == NOTHING:
         return disk
     if variant == metrics.BASE:
-        # What is promised is little, so nearly all is spare capacity: a decision by weight.
+        # Little is promised, so nearly all capacity is spare: a decision by weight.
         promise = {"reserve-iops": 100} if number % 2 else {}
         return {"driver": "ebb-volume", "volume": f"d{number}", "tenant": f"t{number}",
                 "file": disk, **promise}

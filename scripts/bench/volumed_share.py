@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who gets how much of a slow disk in a second, by tags and by what QEMU has without them.
+"""How tenants share a slow disk in a second, with tags and with QEMU's own throttling.
 
 Two tenants are promised something, two others flood the disk with different weights. QEMU's filter
 throttle (libvirt's iotune) knows only maxima: those of all four together are what the disk does,
@@ -89,7 +89,7 @@ def volume(variant, name, path):
                                      "file": disk_in_memory(path)}}
     counted = {"driver": "ebb-volume", "volume": name, "tenant": name, "file": raw}
     if variant == metrics.BASE:
-        # What is promised nothing has nearly all of the rest.
+        # The tenant without a promise has nearly all of the rest.
         return {**counted, "reserve-iops": RESERVED.get(name, 0),
                 "weight": WEIGHTS.get(name, 0) * 1000 or 1}
     if variant == "throttle":
@@ -109,7 +109,7 @@ def off_pct(value, want):
 
 def note_promises(values, size, variant, got, wanted_s):
     for name, iops in RESERVED.items():
-        # Who never waited was promised nothing.
+        # A tenant that never waited was promised nothing.
         if wanted_s[name] > WINDOW_S / 2:
             values.note(f"promise off, {size}", f"{iops} IOPS", variant,
                         off_pct(got[name], iops * wanted_s[name]))

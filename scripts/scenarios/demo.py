@@ -75,7 +75,7 @@ def _parser():
 
 
 def set_up(with_vms, packages=()):
-    """Builds what is missing; each step finds out by itself whether there is something to do."""
+    """Builds all parts; a step whose result is up to date does nothing."""
     if with_vms and os.geteuid() != 0:
         raise SetupError("root is needed: a private libvirtd puts each vCPU into a cgroup of its "
                          "own (try: sudo make demo)")

@@ -60,7 +60,7 @@ def draw(parts, width=1040):
 
 def _part(title, found, colour, cutoff, y0, at, plot, low, high):
     def up(value):
-        # What is worth nothing still is there to see, as a line at the foot.
+        # Memory of value 0 is still seen, as a line at the foot.
         part = 0.0 if value <= 0 else (math.log10(value) - low) / (high - low)
         return y0 + HEIGHT * (1 - min(1.0, max(0.012, part)))
 

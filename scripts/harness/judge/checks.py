@@ -24,7 +24,7 @@ BROKER_EVENT = "broker"
 
 @dataclass
 class Verdict:
-    """Checks of one run, and what was measured on the way."""
+    """Checks of one run, and the figures measured on the way."""
     checks: list
     convergence_ms: list = field(default_factory=list)
     details: dict = field(default_factory=dict)

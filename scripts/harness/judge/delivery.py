@@ -59,7 +59,7 @@ class Delivered:
 
     @property
     def missing(self):
-        """Part of what was due and did not come, 0 to 1."""
+        """The part of the CPU time due that is missing, 0 to 1."""
         return max(0.0, 1.0 - self.cpu_s / self.due_s) if self.due_s > 0 else 0.0
 
     def full(self, amount):

@@ -39,7 +39,7 @@ def reports(rows):
 
 @dataclass
 class Rate:
-    """What was committed between one report of a guest and the next."""
+    """Commits between one report of a guest and the next."""
     seconds: float
     tps: float
     given: Optional[delivery.Delivered]
@@ -98,7 +98,7 @@ def on_sockets(run, sample):
 
 
 def cpus_at(rows, t_s):
-    """What is held at a moment, by the last sample before; None: there is none."""
+    """The resources held at a moment, by the last sample before it; None: no sample."""
     held = None
     for s in rows:
         if s.t_s > t_s:

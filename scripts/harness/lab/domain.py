@@ -21,7 +21,7 @@ class Cell:
     startup: int = 0
     host_node: int = 0
     pool_mib: int = 0       # size of its pool, a multiple of the block; 0: it has none
-    pool_min_mib: int = 0   # of which the VM may always hold so much
+    pool_min_mib: int = 0   # the part that the VM may always hold
 
 
 BLOCK_MIB = 2               # of a pool

@@ -52,7 +52,7 @@ class SlowDisk:
         try:
             os.rmdir(self.group)
         except OSError:
-            # It was not made, or a process in it has not gone yet: it hurts nobody.
+            # The cgroup was not made, or still has a process: an empty cgroup does no harm.
             pass
 
     def add(self, pid):

@@ -246,7 +246,7 @@ def verdict_of(checks):
 
 
 def summary_problems(summary):
-    """What is wrong with a summary, as a list of sentences; empty when it is well-formed."""
+    """The errors of a summary, as a list of sentences; empty when it is well-formed."""
     problems = _typed("summary", summary, _SUMMARY)
     if problems:
         return problems

@@ -15,7 +15,7 @@ from harness.record.schema import Sample
 
 @dataclass
 class Slices:
-    """What was run and seen so far."""
+    """The slices run and the samples taken so far."""
     begun: float = field(default_factory=time.monotonic)
     samples: list = field(default_factory=list)
     steps: list = field(default_factory=list)

@@ -17,7 +17,7 @@ RESULT = "oltp-result "
 
 
 class SceneError(Exception):
-    """The scenario could not go on; what was recorded until then is still judged."""
+    """The scenario could not go on; the records until then are still judged."""
 
 
 class Stage:

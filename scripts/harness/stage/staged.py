@@ -57,7 +57,7 @@ def play(scenario, a, p, accelerator, conclude):
 
 
 def record(a, p, accelerator, scene, started):
-    """Writes what was seen; the verdict is computed from these files alone."""
+    """Writes the recorded samples; the verdict is computed from these files alone."""
     lab, sampler = scene.lab, scene.sampler
     schema.write_samples(os.path.join(a.out, schema.SAMPLES), sampler.samples)
     schema.write_history(os.path.join(a.out, schema.HISTORY),

@@ -19,7 +19,7 @@ ABLATED = "proportional"        # that takes the place of the subject
 COLD, WARM = "cold", "warm"
 
 THRESHOLD_PCT, TARGET_PCT = 96, 92      # 25 and 24 of 26
-FAILOVER_PCT = 100              # nobody has to leave
+FAILOVER_PCT = 100              # no VM has to move away
 WINDOW_MIN, RAMP_MIN = 2, 10    # minutes: of the moving average, of the ramp-up
 IDLE_HALF_MIN = 2               # after which an engine counts on half the use of what it holds
 FILL_MIN = 10                   # longest wait for the cold VM to hold what it can

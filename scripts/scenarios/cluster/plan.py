@@ -17,7 +17,7 @@ STEADY, GROWN = 0.25, (1.05, 0.7)
 # So much more than is served that its workers are never idle.
 MEASURED_RATE, MEASURE_S = 2000, 3.0
 
-# When a host is hot, and how soon it says who should leave; a real one takes more than a minute.
+# When a host is hot, and how soon it names a VM to move; a real one takes more than a minute.
 # VMs that boot and the measurement make it hot, too, but for a shorter time.
 AGENT = {"hot_window_s": 5, "cool_down_s": 30}
 

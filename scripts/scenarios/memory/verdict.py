@@ -183,7 +183,7 @@ def _return_checks(run, held, back_ms):
 
 
 def _table_checks(run):
-    """The whole table as the engine verified it in each plateau, and what was on disk then."""
+    """The whole table as the engine verified it in each plateau, and the records on disk then."""
     told = {v["phase"]: v for v in run["memory"]["verifications"]}
     found = [told.get(p) for p in PHASES]
     complete = all(found)

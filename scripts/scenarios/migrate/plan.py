@@ -19,7 +19,7 @@ from ..scenario import Option
 ADAPTIVE, ABRUPT, FAST, SLOW = "adaptive", "abrupt", "fixed fast", "fixed slow"
 LIMIT_S = 60            # after which all connections that are left move
 SPEED_PCT = 200         # of ADAPTIVE, if records go ahead: the target is warm then
-# What `relocate` is told. The paper's fixed rates are 10 and 3 of 200 connections per second.
+# Arguments of `relocate`. The paper's fixed rates are 10 and 3 of 200 connections per second.
 ORDERS = {ADAPTIVE: f"adaptive limit-s {LIMIT_S}", ABRUPT: "fast",
           FAST: f"fixed 4 limit-s {LIMIT_S}", SLOW: f"fixed 1 limit-s {LIMIT_S}"}
 
@@ -166,7 +166,7 @@ def cases_of(a):
         chosen = [case for case in CASES if case.table in a.tables]
     else:
         chosen = [case for case in CASES if a.full or case.is_usual]
-    # Switched off: nobody holds connections back.
+    # Throttling is off: connections move at the base rate.
     return [replace(case, mode=ABRUPT) if a.ablate and case.is_judged else case
             for case in chosen]
 

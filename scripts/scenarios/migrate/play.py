@@ -77,7 +77,7 @@ class Watch:
 
 
 def node_look(info):
-    """Of a node's INFO, what is recorded; None: not known."""
+    """The recorded part of a node's INFO; None: not known."""
     if info is None:
         return None
     return {name: int(info[told]) if told in info else None for name, told in (
@@ -202,7 +202,7 @@ class Move:
                                                           memory_mib=case.memory_mib))
                       for name, which, more in (
                           ("source", 0, ["--relocatable", "--relocate-insecure"]),
-                          # Guests have a network that nobody else is in.
+                          # Guests have a network of their own.
                           ("target", 1, ["--relocate-listen", host.link(),
                                          "--relocate-insecure"]))}
         # The other tenants do the same kind of work.

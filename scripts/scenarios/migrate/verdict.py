@@ -65,7 +65,7 @@ def impact_of(case, steady_us):
 
 
 def lost_of(summary):
-    """What was acknowledged and is not there: increments, or orders, payments and deliveries."""
+    """Lost acknowledged changes: increments, or orders, payments and deliveries."""
     if "tables" not in summary:
         return summary["counters"]["lost"]
     return sum(summary["tables"][name]["lost"] for name in ("orders", "payments", "deliveries"))
@@ -94,7 +94,7 @@ def transferred(case, name):
 
 
 def cpu_between(case, begin_s, end_s):
-    """What was used in a time, as in a look; None: not known."""
+    """Resources used between two looks, in the form of a look; None: not known."""
     before, after = look_at(case, "cpu", begin_s), look_at(case, "cpu", end_s)
     if before is None or before is after:
         return None

@@ -7,7 +7,7 @@ from harness.stage.plan import (CORES, SOCKETS, Plan, default_share, guest_optio
 from ..scenario import Option
 
 WORKLOAD, MEMORY_MIB = "--records 50000 --operations 10 --update 0.2 --theta 0.5", 320
-# Of what the startup set can do; the double of it is within what the whole host can.
+# Parts of the startup set's throughput; the double of it is within the whole host's.
 NORMAL, DOUBLE = 0.7, 1.4
 CALIBRATE_S = 8.0
 PERIOD_S = {False: 5.0, True: 0.5}      # by close-up

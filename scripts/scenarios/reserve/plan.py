@@ -9,7 +9,7 @@ from harness.stage.plan import Plan, default_share, host_of
 
 from ..scenario import Option
 
-# What a tenant is promised: what the scenario is about, and the two ablations.
+# Kinds of promises: the one that the scenario shows, and the two ablations.
 RESERVED, MAX_ONLY, NONE = "reserved", "max-only", "none"
 MEET, GREEDY, NEIGHBOURS, OVERBOOKED = "meet", "greedy", "neighbours", "overbooked"
 # By the number in docs/scenarios.md.

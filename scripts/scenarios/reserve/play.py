@@ -28,7 +28,7 @@ from .plan import GREEDY, MEET, NEIGHBOURS, OVERBOOKED
 
 START_S = 100       # longest until an engine runs, from the start of its VM on
 LOAD_S = 150        # longest until an engine with TPC-C-like tables has loaded them
-SHELL_S = 120       # longest of a command in a guest: it takes moments, if nobody else is there
+SHELL_S = 120       # the most for a command in a guest: moments, if no other program runs
 END_S = 60          # longest until an engine has verified its records and ended
 CLOSE_LOOK_S = 1.5  # before and after a change of promises
 CLOSE_LOOK_EVERY_S = 0.02
@@ -230,7 +230,7 @@ def engine(scene, vm, console, options, seconds):
 
 
 class Watched:
-    """t1 and those who share its core with it, as one phase after the other sees them."""
+    """t1 and the VMs that share its core, phase after phase."""
 
     def __init__(self, scene, t1, others):
         self.scene, self.told, self.t1 = scene, scene.told[GREEDY], t1
@@ -353,7 +353,7 @@ class Crowd:
         self.scene.watch(at_s - self.scene.found.elapsed())
 
     def measure(self, mode, rate, end_s):
-        """Until then; who got what of the core."""
+        """Samples until end_s; returns the CPU time of t1 and of its neighbours."""
         def now():
             return self.scene.found.elapsed(), cpu_s(self.vcpus), self.others.cpu_s()
 

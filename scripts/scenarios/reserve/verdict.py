@@ -24,7 +24,7 @@ IN_FORCE_WINDOW_S = 0.5         # in which the new rate must be there
 ALONE_OFF_PCT = 10.0            # of what the same reservation gives t1 alone
 LOWER_PCT = 25.0                # than that, at least, is what t1 has without a reservation
 CPU_OFF_PCT = 1.0               # per cent of the core
-# What may be chance in the meter of memory (docs/control-protocol.md, "ledger").
+# Deviations of the meter of memory that may be chance (docs/control-protocol.md, "ledger").
 RELATIVE_IO_PCT, CHANCE_READS = 2.0, 16
 P99_PCT = 100 / 3               # of that with a maximum only
 TYPES = 5                       # of transactions like TPC-C's
