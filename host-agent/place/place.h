@@ -127,7 +127,6 @@ int place_reserve(const struct place_traces *traces, uint32_t class, enum place_
 /* Anything but OPEN: the VMs there may stay, and no other VM comes. */
 enum place_host_state {
 	PLACE_HOST_OPEN,
-	PLACE_HOST_DRAINING,
 	PLACE_HOST_OTHER_VERSION,	/* its agent speaks another version than this program */
 	PLACE_HOST_SILENT,		/* its agent or its libvirtd does not answer */
 	PLACE_N_HOST_STATES,

@@ -451,7 +451,7 @@ static void test_what_rules_out_most_is_to_blame(void **state)
 	assert_true(place_host_of(p, 2) < 2);
 	place_destroy(p);
 	/* Nothing but closed hosts. */
-	r.hosts[0].state = PLACE_HOST_DRAINING;
+	r.hosts[0].state = PLACE_HOST_SILENT;
 	r.hosts[1].state = PLACE_HOST_SILENT;
 	p = plain_create(&config, NULL, r.hosts, 3, r.vms, 3);
 	assert_int_equal(place_new(p, 2, &refusal), -EBUSY);
@@ -513,7 +513,7 @@ static void test_reasons(void **state)
 	double value = 0;
 
 	(void)state;
-	rig->hosts[3].state = PLACE_HOST_DRAINING;
+	rig->hosts[3].state = PLACE_HOST_SILENT;
 	rig->vms[5].anti_affinity = rig->vms[7].anti_affinity = 9;
 	p = rig_place(rig);
 	place_score(p, &before);
