@@ -62,7 +62,7 @@ static const struct argp_option options[] = {
 	  "of such files, also of .gz; with --place: rows of a day at 5 minutes, or of days at 10 "
 	  "minutes (default: made up)", 0 },
 	{ "reserve-percent", KEY_RESERVE_PERCENT, "PERCENT", 0, "With --shared: every fourth VM "
-	  "is promised so much of a core for each of its vCPUs, 0 to 100 (default 0)", 0 },
+	  "is promised this part of a core for each of its vCPUs, 0 to 100 (default 0)", 0 },
 	{ "reserve", KEY_RESERVE, NULL, 0, "What promises of I/O to tenants of the volume server "
 	  "are worth, in four cases on five seeds from --seed on; --seconds (at most 3600, "
 	  "default 60) applies", 0 },

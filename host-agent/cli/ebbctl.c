@@ -12,7 +12,7 @@
 #define DEFAULT_SOCKET	"/run/ebb/control.sock"
 
 const struct ctl_command ctl_commands[] = {
-	{ "host", "", "topology, capacity, memory, who has which core", cmd_host },
+	{ "host", "", "topology, capacity, memory, owners of cores", cmd_host },
 	{ "vms", "[VM]", "what each VM has, may have and shall have", cmd_vms },
 	{ "top", "[OPTION...]", "the same, live, with throughput", cmd_top },
 	{ "set", "VM KEY=VALUE...", "change class, weight, max.NODE, mem.*, ...", cmd_set },

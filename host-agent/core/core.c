@@ -280,7 +280,7 @@ void core_review_quorum(struct ebb_state *s, usec_t now)
 	if (now < s->env.quorum_until)
 		return;
 	s->env.quorum_until = EBB_TIME_NEVER;
-	change_quorum(s, now, false, "nobody says any more that the host has the quorum of its "
+	change_quorum(s, now, false, "no report says any more that the host has the quorum of its "
 		      "cluster: nothing new is given");
 }
 

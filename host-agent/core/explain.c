@@ -307,8 +307,7 @@ static void explain_mem_demand(const struct ebb_vm *vm, usec_t now, struct ebb_e
 			core_text(mem_line(e, EBB_WAIT_GUEST_MEM_RELEASE, g, p->held - p->limit,
 					   p->due[0].at),
 				  "node %u: the guest has to give back %u of %u MiB (limit %u); "
-				  "what is "
-				  "above %u is revoked in %.2f s",
+				  "memory above %u is revoked in %.2f s",
 				  g, mib(p->held - p->limit), mib(p->held), mib(p->limit),
 				  mib(p->due[0].limit), seconds(now, p->due[0].at));
 		if (p->unconfirmed > 0)

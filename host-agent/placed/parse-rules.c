@@ -123,7 +123,7 @@ static json_t *vms_next_to(const struct reading *r, const xmlNode *n, const xmlN
 	if (is_vm(r, pxml_get(end, "id")))
 		json_array_append_new(vms, json_string(pxml_get(end, "id")));
 	else
-		give_up(r, n, "that a set begins or ends with what is no VM");
+		give_up(r, n, "that a set begins or ends with a resource that is no VM");
 	return vms;
 }
 

@@ -88,7 +88,7 @@ static const struct argp_option options[] = {
 	{ "quiet", OPT_QUIET, NULL, 0,
 	  "no line per sample, and none that says how far things are", 2 },
 	{ NULL, 0, NULL, 0, "Memory:", 5 },
-	{ "memory-mib", OPT_MEMORY, "MIB", 0, "hold at most so much for records (no bound)", 5 },
+	{ "memory-mib", OPT_MEMORY, "MIB", 0, "the most memory for records (no bound)", 5 },
 	{ "warm-memory", OPT_WARM, NULL, 0,
 	  "write to the memory that the tables will need before they are loaded, so that loading "
 	  "does not wait for the system; without --memory-mib", 5 },
@@ -99,12 +99,12 @@ static const struct argp_option options[] = {
 	  "put records that are not used on disk here when memory is short", 5 },
 	{ "cold-volume", OPT_COLD_VOLUME, NULL, 0, "put them into --volume instead", 5 },
 	{ "cold-mib", OPT_COLD_MIB, "MIB", 0,
-	  "at most so much disk (no bound; half of the volume)", 5 },
+	  "the most disk space for them (no bound; half of the volume)", 5 },
 	{ "idle-half-ms", OPT_IDLE_HALF, "MS", 0,
-	  "when there was nothing to do for so long, count on half as much use of what memory "
+	  "when there was nothing to do for this long, count on half as much use of what memory "
 	  "holds (120000, which suits a host that brokers memory once a minute)", 5 },
 	{ "mem-promise", OPT_PROMISE, "MIB", 0,
-	  "count what an engine with a dedicated memory of so much would read from disk beside "
+	  "count what an engine with a dedicated memory of this size would read from disk beside "
 	  "what this one reads (nothing); needs --cold-dir or --cold-volume", 5 },
 	{ 0 },
 };

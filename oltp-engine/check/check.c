@@ -96,7 +96,7 @@ static const struct {
 	[CHECK_G2] = { "G2", "phantom" },
 	[CHECK_G1A] = { "G1a", "aborted read" },
 	[CHECK_G1B] = { "G1b", "intermediate read" },
-	[CHECK_UNWRITTEN] = { "unwritten-read", "what was read nobody wrote" },
+	[CHECK_UNWRITTEN] = { "unwritten-read", "a value was read that nobody wrote" },
 	[CHECK_INTERNAL] = { "internal", "a transaction contradicts itself" },
 	[CHECK_DUPLICATE] = { "duplicate", "a value is in a list twice" },
 	[CHECK_ORDER] = { "incompatible-order", "two reads of a list, neither the beginning of "

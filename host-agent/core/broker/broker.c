@@ -262,8 +262,8 @@ static void record(struct broker_room *s, usec_t now, const struct ebb_vm *vm, u
 	ebb_value_print(b->cutoff, cutoff);
 	ebb_value_print(r->broker.low, low);
 	ebb_value_print(r->broker.high, high);
-	core_text(r->text, "asked for %u of %u MiB, what is worth less than %s first (%s); %u "
-		  "others on host node %u keep what is worth from %s to %s on",
+	core_text(r->text, "asked for %u of %u MiB, memory worth less than %s first (%s); %u "
+		  "others on host node %u keep memory worth at least %s to %s",
 		  b->asked * EBB_BLOCK_MIB, b->held * EBB_BLOCK_MIB, cutoff,
 		  b->vom_at ? "as it says" : "guessed", r->broker.num_others, h, low, high);
 }

@@ -75,8 +75,8 @@ static void explain_others(const struct broker_room *s, const struct ebb_vm *vm,
 			named++;
 			ebb_value_print(b->keeps_from, from);
 			core_text(core_explain_more(e),
-				  "  %s was asked for %u of %u MiB%s: it keeps what is worth from "
-				  "%s on%s (weight %u)", core_label(other).text, mib(b->asked),
+				  "  %s was asked for %u of %u MiB%s: it keeps memory worth at "
+				  "least %s%s (weight %u)", core_label(other).text, mib(b->asked),
 				  mib(b->held),
 				  b->held <= other->sla.nodes[g].mem_min ? ", its minimum" : "",
 				  from, b->vom_at ? "" : ", as is guessed", other->sla.mem_weight);
@@ -97,7 +97,7 @@ static void explain_brokered(const struct broker_room *s, const struct ebb_vm *v
 		ebb_value_print(b->cutoff, value);
 		core_text(core_explain_more(e),
 			  "node %u: %.1f s ago memory of host node %u was short; asked for %u of "
-			  "%u MiB, what is worth less than %s first; it has given %u", g,
+			  "%u MiB, memory worth less than %s first; it has given %u", g,
 			  ago(b->at, now), h, mib(b->asked), mib(b->held), value,
 			  mib(ebb_vm_given(vm, g)));
 	} else if (b->asked > 0) {

@@ -154,7 +154,7 @@ static bool reconcile_life(struct cpu_room *s, usec_t now, const struct ebb_vm *
 
 			r->node = v->node;
 			r->cpus = 1;
-			core_text(r->text, "vCPU %u is plugged and nobody holds it", vcpu);
+			core_text(r->text, "vCPU %u is plugged, but the VM does not hold it", vcpu);
 		}
 	} else {
 		if (vm->sla.plug_ahead && v->life == EBB_VCPU_ABSENT && now < v->life_retry_at)

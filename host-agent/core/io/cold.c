@@ -63,8 +63,8 @@ void io_cold_explain(const struct io_room *s, const struct ebb_vm *vm, struct eb
 	count(s, vm, &yes, &other);
 	if (yes.num > 1)
 		core_text(core_explain_more(e), "reads beyond its promised cache count as its own "
-			  "I/O: its SLA says cold=\"yes\" of %u volumes, and nobody knows which "
-			  "reads are whose", yes.num);
+			  "I/O: its SLA says cold=\"yes\" of %u volumes, so their reads can not be "
+			  "told apart", yes.num);
 	else if (!says_yes(&vm->sla) && other.num > 1)
 		core_text(core_explain_more(e), "reads beyond its promised cache count as its own "
 			  "I/O: any of %u volumes may hold its cold records (say which: "

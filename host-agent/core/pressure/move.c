@@ -72,11 +72,11 @@ const char *ebb_move_why_text(enum ebb_move_why why)
 	static const char *const texts[EBB_MOVE_WHY_MAX] = {
 		[EBB_MOVE_ALONE] = "no other one helps",
 		[EBB_MOVE_RELIEF] = "others help less",
-		[EBB_MOVE_WEIGHT] = "who helps as much weighs more",
-		[EBB_MOVE_IDLE] = "who helps as much is in use",
-		[EBB_MOVE_STATE] = "who helps as much has more to take along",
-		[EBB_MOVE_ACTIVITY] = "who helps as much computes more",
-		[EBB_MOVE_NEWEST] = "who helps as much came before",
+		[EBB_MOVE_WEIGHT] = "others that help as much weigh more",
+		[EBB_MOVE_IDLE] = "others that help as much are in use",
+		[EBB_MOVE_STATE] = "others that help as much have more to take along",
+		[EBB_MOVE_ACTIVITY] = "others that help as much compute more",
+		[EBB_MOVE_NEWEST] = "others that help as much came before",
 	};
 
 	return (unsigned)why < EBB_MOVE_WHY_MAX ? texts[why] : "?";

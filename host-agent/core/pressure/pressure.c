@@ -311,7 +311,7 @@ static void review_move(struct pressure_room *s, usec_t now, const struct ebb_vm
 	if (!violation_of(s, m->pressed, m->host_node)->is_on)
 		end_move(s, now, vm, "the pressure is over");
 	else if (!needs_move(s, m->pressed, m->host_node, now))
-		end_move(s, now, vm, "nobody else waits for what it uses");
+		end_move(s, now, vm, "no other VM waits for its resources");
 	else if (2 * use_of(vm, m->pressed, m->host_node, now) < m->relief)
 		end_move(s, now, vm, "it would free less than half of that now");
 }

@@ -98,7 +98,7 @@ static enum ebb_cause reason(const struct core_env *e, const struct ebb_vm *vm, 
 	held = m.held > minimum ? m.held - minimum : 0;
 	others = name_others(e, vm, host_nodes, names, sizeof(names));
 	core_text(text, "it held %llu of %u MiB%s%s", (unsigned long long)held * EBB_BLOCK_MIB,
-		  f->promised_mib, others > 0 ? "; beyond what is theirs: " : "", names);
+		  f->promised_mib, others > 0 ? "; above their floors: " : "", names);
 	if (held * EBB_BLOCK_MIB >= f->promised_mib || m.limit > m.held)
 		return EBB_CAUSE_ITSELF;
 	if (keep < f->control.want)

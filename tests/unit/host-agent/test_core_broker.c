@@ -76,9 +76,9 @@ static void test_record(void **state)
 	assert_int_equal(s->record.broker.high, 40000000);
 	assert_true(s->record.broker.low <= 40000000);
 	assert_string_equal(s->record.text,
-			    "asked for 150 of 400 MiB, what is worth less than 5.00 ms/s per MiB "
-			    "first (as it says); 2 others on host node 0 keep what is worth from "
-			    "960 ns/s per MiB to 40.00 ms/s per MiB on");
+			    "asked for 150 of 400 MiB, memory worth less than 5.00 ms/s per MiB "
+			    "first (as it says); 2 others on host node 0 keep memory worth at "
+			    "least 960 ns/s per MiB to 40.00 ms/s per MiB");
 	b = &script_vm(s, 'a')->vom.brokered[0];
 	assert_int_equal(b->at, s->record.at);
 	assert_int_equal(b->asked, 75);
@@ -212,9 +212,9 @@ static void test_explain(void **state)
 	script_settle(s);
 	e = explain(s, 'a');
 	assert_true(says(&e, "s ago memory of host node 0 was short; asked for 150 of 400 MiB, "
-			 "what is worth less than 5.00 ms/s per MiB first; it has given 40"));
-	assert_true(says(&e, "  b was asked for 0 of 400 MiB: it keeps what is worth from "
-			 "40.00 ms/s per MiB on (weight 100)"));
+			 "memory worth less than 5.00 ms/s per MiB first; it has given 40"));
+	assert_true(says(&e, "  b was asked for 0 of 400 MiB: it keeps memory worth at least "
+			 "40.00 ms/s per MiB (weight 100)"));
 	assert_true(says(&e, "  c was asked for 0 of 170 MiB, its minimum: it keeps"));
 	assert_true(says(&e, "of its 360 MiB 10 are unused, half are worth at most "
 			 "5.00 ms/s per MiB, all at most 5.00 ms/s per MiB, as it said"));
@@ -223,8 +223,8 @@ static void test_explain(void **state)
 	assert_int_equal(ebb_vm_given(script_vm(s, 'a'), 0), 20);
 	e = explain(s, 'b');
 	assert_true(says(&e, "not asked for any of its 400 MiB, worth from 40.00 ms/s per MiB"));
-	assert_true(says(&e, "  a was asked for 150 of 400 MiB: it keeps what is worth from "
-			 "5.00 ms/s per MiB on"));
+	assert_true(says(&e, "  a was asked for 150 of 400 MiB: it keeps memory worth at least "
+			 "5.00 ms/s per MiB (weight "));
 	e = explain(s, 'c');
 	assert_true(says(&e, "not asked for any of its 170 MiB, which is its minimum"));
 	assert_true(says(&e, "its guest has not said what its 170 MiB are worth and can not"));

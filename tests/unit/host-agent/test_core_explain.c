@@ -147,8 +147,8 @@ static void test_memory(void **state)
 	assert_int_equal(e.wait, EBB_WAIT_GUEST_MEM_RELEASE);
 	assert_int_equal(e.bytes, 488 << 20);
 	assert_true(e.until > s.now && e.until <= s.now + MSEC(300));
-	assert_true(says(&e, "the guest has to give back 488 of 1000 MiB (limit 512); what is "
-			     "above 512 is revoked in 0.30 s"));
+	assert_true(says(&e, "the guest has to give back 488 of 1000 MiB (limit 512); "
+			     "memory above 512 is revoked in 0.30 s"));
 	e = explain(&s, 'b');
 	assert_int_equal(e.wait, EBB_WAIT_GUEST_MEM_ADD);
 	assert_true(says(&e, "policy fair wants it to have 512 MiB, 24 can be promised now; "

@@ -299,8 +299,8 @@ static void test_move(void **state)
 	assert_false(should_move(s, 'a') || should_move(s, 'c'));
 	expect_move(s, 'b', "memory-begin",
 		    "should move to another host: that frees 316 of 160 MiB needed of the memory "
-		    "of node 0; weight 50, in use, 572 MiB to take along; who helps as much "
-		    "weighs more");
+		    "of node 0; weight 50, in use, 572 MiB to take along; others that help as "
+		    "much weigh more");
 	assert_int_equal(s->record.bytes, 572 * MIB);
 	assert_int_equal(s->record.node, 0);
 	assert_true(is_explained(s, 'b', "should move to another host"));
@@ -389,7 +389,7 @@ static void test_no_move(void **state)
 	assert_int_equal(ebb_state_policy_set(s->state, s->now, &ebb_policy_fair), 0);
 	script_settle(s);
 	expect_move(s, 'b', "memory-end",
-		    "need not move any more: nobody else waits for what it uses");
+		    "need not move any more: no other VM waits for its resources");
 	assert_true(is_on(s, EBB_PRESSED_MEMORY));
 	pass(s, SEC(200));
 	assert_false(should_move(s, 'a') || should_move(s, 'b') || should_move(s, 'c'));
@@ -460,8 +460,8 @@ static void test_cpus(void **state)
 	assert_true(should_move(s, 'b'));
 	expect_move(s, 'b', "cpu-begin",
 		    "should move to another host: that frees 0.42 of 0.07 CPUs needed of the CPUs "
-		    "of node 0; weight 50, in use, 256 MiB to take along; who helps as much "
-		    "weighs more");
+		    "of node 0; weight 50, in use, 256 MiB to take along; others that help as "
+		    "much weigh more");
 	/* It is not for long that a wish counts. */
 	run_for(s, &t, 11, 200, 210);
 	assert_false(should_move(s, 'b'));

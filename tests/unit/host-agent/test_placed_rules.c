@@ -86,7 +86,7 @@ static void test_parse(void **state)
 		  "{'id':'c','type':'together','vms':['d','b']},"
 		  "{'id':'c','type':'together','vms':['d','c']}]", NULL },
 		{ SET("INFINITY", "") NEXT(" score='0'", "d", "ip") "</rsc_colocation>",
-		  "[{'id':'c','type':'together','vms':['a','b','c']}]", "what is no VM" },
+		  "[{'id':'c','type':'together','vms':['a','b','c']}]", "a resource that is no" },
 		{ SET("INFINITY", "") NEXT("", "ip", "fs") "</rsc_colocation>",
 		  "[{'id':'c','type':'together','vms':['a','b','c']}]", NULL },
 		{ SET("500", "") NEXT("", "d", "ip") "</rsc_colocation>", "[]", NULL },

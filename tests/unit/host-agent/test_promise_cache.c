@@ -171,7 +171,7 @@ static void test_reasons(void **state)
 	/* It waits for what b gives back. */
 	assert_true(script_vm(s, 'a')->pools[0].limit <= 150);
 	say(s, 'a', 1000, 2000);
-	expect_record(s, 'a', EBB_CAUSE_OTHERS, "it held 300 of 400 MiB; beyond what is theirs: b");
+	expect_record(s, 'a', EBB_CAUSE_OTHERS, "it held 300 of 400 MiB; above their floors: b");
 	assert_int_equal(sum_of(s, 'a')->violated, 1000);
 	assert_int_equal(sum_of(s, 'a')->num_violations, 1);
 	/* As much as was promised. */
