@@ -150,7 +150,7 @@ OLTP_MOVE_HISTORY_SRC := tests/unit/oltp-engine/move_history.c $(OLTP_MOVE_RIG_S
 # A VM without a VM, from the guest monitor's tests.
 OLTP_EBB_RIG_SRC := $(EBB_RIG_SRC)
 
-$(eval $(call lib,liboltp,$(OLTP_SRC),liburing))
+$(eval $(call lib,liboltp,$(OLTP_SRC),liburing numa))
 $(eval $(call lib,liboltp-bench,$(OLTP_BENCH_SRC),))
 $(eval $(call prog,oltp-bench,oltp-engine/bench/oltp_bench.c,liboltp-bench liboltp))
 $(eval $(call prog,oltp-volume,oltp-engine/bench/oltp_volume.c,liboltp))

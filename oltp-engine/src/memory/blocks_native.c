@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A provider of blocks without a host: anonymous memory under a limit. See oltp.h. */
 #include <errno.h>
-#include <linux/mempolicy.h>
+#include <numaif.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "oltp-engine/src/base/mem.h"
 #include "oltp.h"
@@ -23,7 +21,7 @@ static void prefer_node(void *addr, uint64_t bytes, uint32_t node)
 {
 	unsigned long mask = 1ul << node;
 
-	syscall(SYS_mbind, addr, bytes, MPOL_PREFERRED, &mask, sizeof(mask) * 8, 0);
+	mbind(addr, bytes, MPOL_PREFERRED, &mask, sizeof(mask) * 8, 0);
 }
 
 static int native_add(void *ctx, uint64_t bytes, uint32_t node, void **ret_addr,
