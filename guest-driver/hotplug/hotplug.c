@@ -50,7 +50,7 @@ static struct notifier_block cpu_device_nb = {
 	.notifier_call = cpu_device_changed,
 };
 
-/* Called before Linux wakes the CPU; an error ends the attempt, whoever makes it. */
+/* Called before Linux wakes the CPU; an error ends the attempt of any caller. */
 static int refuse_held(unsigned int cpu)
 {
 	return cpumask_test_cpu(cpu, &held) ? -EPERM : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The limits.  They are a level: the newest ones replace all older ones, and
- * whoever has missed some reads the newest.
+ * The limits.  They are a level: the newest ones replace all older ones, and a
+ * reader that has missed some reads the newest.
  */
 #include "objects/limits.h"
 

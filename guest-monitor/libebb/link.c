@@ -425,7 +425,7 @@ static void waiter_remove_locked(struct ebb_link *link, struct ebb_link_waiter *
 		ebb_wake(link->wake_fd);
 }
 
-/* Polls without the lock: whoever reads the answer writes the waiter's eventfd. */
+/* Polls without the lock: the thread that reads the answer writes the waiter's eventfd. */
 static int waiter_wait_locked(struct ebb_link *link, struct ebb_link_waiter *waiter,
 			      uint64_t until_ns)
 {

@@ -84,7 +84,7 @@ static error_t option_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Whoever may open the device may talk to the monitor. */
+/* A process that may open the device may talk to the monitor. */
 static int group_choose(const struct arguments *arguments, gid_t *ret)
 {
 	struct stat st;

@@ -110,7 +110,7 @@ int ebb_monitor_run(const struct ebb_monitor_config *config, const struct ebb_de
 /* An application has reported: telemetry goes out now, unless the last one is recent. */
 void ebb_monitor_reported(struct ebb_monitor *monitor, uint64_t now_ns);
 
-/* The device is gone, as whoever called it found. */
+/* A call found that the device is gone. */
 void ebb_monitor_dev_lose(struct ebb_monitor *monitor, uint64_t now_ns, int error);
 
 /* ---- collect.c ---- */

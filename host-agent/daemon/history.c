@@ -238,7 +238,7 @@ static void release_job(struct ebb_job *job)
 {
 	struct history_job *j = (struct history_job *)job;
 
-	/* Dropped when the daemon ends: whoever asked must still let go of the request. */
+	/* Dropped when the daemon ends: the caller must still let go of the request. */
 	if (j->done)
 		j->done(j->ctx, NULL, -ECANCELED);
 	if (!j->is_question)

@@ -77,7 +77,10 @@ static json_t *export_args(const struct ebb_volume *v, const char *id, const cha
 	char node[EBB_BLOCKDEV_ID_SIZE];
 
 	ebb_blockdev_node(v, node);
-	/* One thread for all: whoever sees all requests needs no lock that is ever waited for. */
+	/*
+	 * One thread for all: a scheduler that sees all requests needs no lock that is ever waited
+	 * for.
+	 */
 	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:b}", "type", "nbd", "id", id,
 			 "node-name", node, "name", name, "writable", !v->is_probe,
 			 "iothread", "io", "fixed-iothread", 1);

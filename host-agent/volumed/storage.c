@@ -140,7 +140,7 @@ static int on_child(sd_event_source *source, const siginfo_t *si, void *arg)
 	describe_end(si, how, sizeof(how));
 	s->pid = 0;
 	s->is_up = false;
-	/* First, so that whoever waits for an answer finds the daemon gone when there is none. */
+	/* First, so that a caller that gets no answer finds that the daemon is gone. */
 	if (was_up)
 		s->cfg.down(s->cfg.ctx);
 	close_all(s);

@@ -98,7 +98,10 @@ static bool is_listed(const struct ebb_volview_listing *l, const struct ebb_volu
 	       (!l->owner || strcmp(v->spec.owner, l->owner) == 0);
 }
 
-/* Ids rise along the list, so whoever asks in parts misses none that is there all the time. */
+/*
+ * Ids rise along the list, so a client that asks in parts misses no volume that exists all the
+ * time.
+ */
 json_t *ebb_volview_list(const struct ebb_server *s, const struct ebb_volview_listing *l)
 {
 	json_t *volumes = json_array();

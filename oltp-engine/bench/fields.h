@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A result, as one JSON object or as a table for people. Whoever has something to tell adds named
- * fields, once, and need not know which of the two it becomes.
+ * A result, as one JSON object or as a table for people. The caller adds named fields, once, and
+ * need not know which of the two they become.
  */
 #ifndef BENCH_FIELDS_H
 #define BENCH_FIELDS_H

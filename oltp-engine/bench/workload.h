@@ -45,7 +45,7 @@ enum bench_knob {
 	BENCH_KNOBS,
 };
 
-/* How far something is that takes long. Whoever does it adds to done, others look. */
+/* How far something is that takes long. The thread that works adds to done, others look. */
 struct bench_progress {
 	_Atomic uint64_t done;
 	_Atomic uint64_t total;		/* 0: not known */

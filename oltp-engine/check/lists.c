@@ -36,7 +36,7 @@ static void find_longest(struct checker *c)
 	}
 }
 
-/* A value of a list that is no good, whoever read it. */
+/* Reports a value of a list that no read may return. */
 static int check_value(struct checker *c, uint32_t txn, uint32_t object, uint64_t value)
 {
 	uint32_t version = version_find(c, object, value), writer;

@@ -20,7 +20,7 @@
  * From its vote to the decision a participant stays in its transaction (oltp_txn_begin), however
  * long the coordinator is away. Meanwhile the engine can neither use again nor give back what any
  * transaction has deleted since the participant's began: slots of records, nodes of indexes, and
- * the blocks that they are in. Who deletes and inserts beside one in doubt needs memory for that,
+ * the blocks that they are in. Deletes and inserts beside a transaction in doubt need more memory,
  * and a limit of the pool that falls is not met.
  */
 #ifndef DIST_H

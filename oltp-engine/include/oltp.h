@@ -185,10 +185,11 @@ struct oltp_config {
 	 */
 	bool volume_cold;
 	/*
-	 * The volume is opened to be read, whoever owns it, and stays as it is. oltp_recover builds
-	 * the database as it was on the device; if the owner works on it meanwhile that may fail,
-	 * since files go away, and can be tried again with a new engine. Then transactions that
-	 * change nothing run; oltp_txn_commit of others is OLTP_INVALID, oltp_checkpoint -EROFS.
+	 * The volume is opened to be read, also if another engine owns it, and stays as it is.
+	 * oltp_recover builds the database as it was on the device; if the owner works on it
+	 * meanwhile that may fail, since files go away, and can be tried again with a new engine.
+	 * Then transactions that change nothing run; oltp_txn_commit of others is OLTP_INVALID,
+	 * oltp_checkpoint -EROFS.
 	 */
 	bool volume_read_only;
 	/*

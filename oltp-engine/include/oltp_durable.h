@@ -140,12 +140,12 @@ void oltp_checkpoint_stats_read(struct oltp_engine *engine,
 				struct oltp_checkpoint_stats *ret_stats);
 
 /*
- * Memory that the host takes by force takes records with it (oltp_memory_revoked): whoever asks for
- * one gets OLTP_LOST. With a log, in both modes, a thread of the engine brings them back by itself:
- * it reads the newest checkpoint and the log up to then, as a restart would, and puts what is
- * missing into memory that may still be held, while transactions run. If there is too little,
- * others go to disk (cold_dir); without that it waits for an offer. All that was committed is there
- * afterwards. Until all is back
+ * Memory that the host takes by force takes records with it (oltp_memory_revoked): an access to one
+ * gets OLTP_LOST. With a log, in both modes, a thread of the engine brings them back by itself: it
+ * reads the newest checkpoint and the log up to then, as a restart would, and puts what is missing
+ * into memory that may still be held, while transactions run. If there is too little, others go to
+ * disk (cold_dir); without that it waits for an offer. All that was committed is there afterwards.
+ * Until all is back
  *
  *  - OLTP_LOST means: not now. Run the transaction again later, or after oltp_restore_wait.
  *  - a key that is not lost may be answered so, if it looks like one that is (the same bucket of

@@ -40,8 +40,8 @@
  * A peer that restarted has lost what it was about to take, and will never take it: units in GIVING
  * that its entry does not have are OWNED again.
  *
- * Without the peer. One that stays lost is fenced at the volume server: whoever comes first wins,
- * the other can write nothing more and stops. Then the winner reads the loser's log from the shared
+ * Without the peer. One that stays lost is fenced at the volume server: the first one wins, the
+ * other can write nothing more and stops. Then the winner reads the loser's log from the shared
  * volume, and the same table of generations decides whose records count. One forced record says
  * that all units are here. Giving everything ends like that, too: BYE, the same record, BYE_GOT.
  *

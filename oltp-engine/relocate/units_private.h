@@ -18,7 +18,7 @@ void unit_set(struct units *units, struct unit *unit, enum unit_state state);
 /* units_tick looks at it then, or earlier. */
 void unit_due(struct units *units, struct unit *unit, uint64_t due_ns);
 
-/* The unit is OWNED now, and whoever waits may run. */
+/* The unit is OWNED now, and waiting transactions may run. */
 void unit_open(struct units *units, uint32_t number, struct units_actions *ret);
 
 /* The peer has it by gen. */

@@ -32,8 +32,8 @@
  * shall be sent the values (kv/record.h).
  *
  * TIMES tells the source once per second how fast the target answers (drain.h). Each connection
- * begins with HELLO. Whoever gets a frame that is not well formed, of another version or of another
- * relocation closes the connection.
+ * begins with HELLO. A node that gets a frame that is not well formed, of another version or of
+ * another relocation closes the connection.
  */
 #ifndef RELOCATE_WIRE_H
 #define RELOCATE_WIRE_H

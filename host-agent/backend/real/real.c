@@ -107,7 +107,7 @@ static void job_release(struct ebb_job *job)
 {
 	struct real_job *j = (struct real_job *)job;
 
-	/* Dropped when the daemon ends: whoever asked must still let go of the request. */
+	/* Dropped when the daemon ends: the caller must still let go of the request. */
 	if (j->saved)
 		j->saved(j->saved_ctx, -ECANCELED, "ebbd ends");
 	free(j->uuids);

@@ -32,8 +32,9 @@ int ebb_virt_domain_lift_throttle(virConnectPtr conn, const uint8_t uuid[16],
 				  struct ebb_err *err);
 
 /*
- * Lift the throttles of ours of all running domains, whoever set them.  Returns how many there
- * were, or the first error after all have been tried.  Domains that can not have any are no error.
+ * Lift the agent's throttles of all running domains, also those of earlier agents.  Returns how
+ * many there were, or the first error after all have been tried.  Domains that can not have any are
+ * no error.
  */
 int ebb_virt_lift_throttles(virConnectPtr conn, struct ebb_err *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who owns which hardware thread (invariant I2), and how many vCPUs are known
- * to run on each.  Owners are opaque here.
+ * The owner of each hardware thread (invariant I2), and how many vCPUs are
+ * known to run on it.  Owners are opaque here.
  */
 #ifndef EBB_CORE_CORES_H
 #define EBB_CORE_CORES_H

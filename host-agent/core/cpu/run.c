@@ -39,8 +39,8 @@ static bool claims_in(const struct cpu_room *s, const struct ebb_vm *vm,
  * with the startup set of their own VM, so anywhere else they are the owners;
  * startup vCPUs of VMs that are not admitted own nothing.  Nor do those of a VM
  * that was admitted just before and waits for its cores, even if it came first:
- * whole cores are given out by their first thread (ebb_cores_pick()), so whoever
- * is found there goes before one beside it.
+ * whole cores are given out by their first thread (ebb_cores_pick()), so a vCPU that is found there
+ * goes before one beside it.
  */
 void cpu_claim_all(struct cpu_room *s)
 {

@@ -42,7 +42,7 @@ int fence_desk_serve(const struct fence_desk *desk, int fd, struct fence_questio
 	}
 	*ret_answer = desk->ask(desk->ctx, ret_question);
 	fence_put_answer(&desk->secret, &nonces, ret_question, *ret_answer, line);
-	/* Should it not arrive: whoever asked asks again. */
+	/* Should it not arrive: the client asks again. */
 	(void)fence_write_line(fd, line);
 	return 0;
 }

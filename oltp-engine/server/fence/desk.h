@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * desk.h - ebb-fenced's side of one connection: greets, takes one question, answers it. Whoever
- * has not proved within some seconds that it knows the secret is told an error and is gone.
+ * desk.h - ebb-fenced's side of one connection: greets, takes one question, answers it. A client
+ * that has not proved within some seconds that it knows the secret is told an error and
+ * disconnected.
  */
 #ifndef OLTP_FENCE_DESK_H
 #define OLTP_FENCE_DESK_H

@@ -4,7 +4,7 @@
  * of ebb-volumed: one in a guest. Fence ops of a move.
  *
  * Each call makes a connection of its own and waits some 3 s at most. Whatever is no sealed answer
- * means LATER: whoever is between the two can delay a fence, but not make one, nor pretend one.
+ * means LATER: an attacker between the two can delay a fence, but neither make nor pretend one.
  */
 #ifndef OLTP_FENCE_REMOTE_H
 #define OLTP_FENCE_REMOTE_H

@@ -63,8 +63,8 @@ uint64_t keyspace_home(const struct keyspace *ks, uint64_t owner, const struct r
 }
 
 /*
- * The row in the slot has been changed. It is locked until the transaction ends, so that whoever
- * takes the mark before that and then reads the row waits for the end.
+ * The row in the slot has been changed. It is locked until the transaction ends, so that a copier
+ * that takes the mark before that and then reads the row waits for the end.
  */
 static void note_change(struct keyspace *ks, uint64_t owner, uint64_t slot)
 {
@@ -75,8 +75,8 @@ static void note_change(struct keyspace *ks, uint64_t owner, uint64_t slot)
 		return;
 	part = slot >> ks->mark_shift;
 	/*
-	 * Also if it is set already: the release has to reach whoever takes the mark, with the lock
-	 * that this transaction has taken.
+	 * Also if it is set already: the release has to reach the copier that takes the mark, with
+	 * the lock that this transaction has taken.
 	 */
 	atomic_fetch_or_explicit(&marks[part / KEYSPACE_MARK_BITS],
 				 1ull << part % KEYSPACE_MARK_BITS, memory_order_acq_rel);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RELOCATE: moves the database to another node (docs/relocation.md). What the words mean is known
- * to whoever has the connections; the commands only carry them there.
+ * RELOCATE: moves the database to another node (docs/relocation.md). The owner of the connections
+ * knows what the words mean; the commands only carry them there.
  */
 #include <stdio.h>
 #include <string.h>

@@ -54,9 +54,9 @@ bool gates_is_idle(struct gates *gates, uint32_t unit, uint64_t *ret_epoch);
 uint64_t gates_oldest(struct gates *gates, uint32_t unit);
 
 /*
- * The peer has spoken of this birth. Who is born here from now on is younger, as Lamport's clocks
- * have it ("Time, Clocks, and the Ordering of Events in a Distributed System"): a node whose clock
- * is ahead would wait for that time behind all that are born on the other.
+ * The peer has spoken of this birth. A transaction that is born here from now on is younger, as
+ * Lamport's clocks have it ("Time, Clocks, and the Ordering of Events in a Distributed System"): a
+ * node whose clock is ahead would wait for that time behind all that are born on the other.
  */
 void gates_heard(struct gates *gates, uint64_t birth);
 

@@ -47,8 +47,8 @@ enum move_fence {
  */
 struct move_fence_ops {
 	/*
-	 * Who is fenced, asked at the start until it is known: there is no message before. Changes
-	 * nothing. WON and LOST also if it was decided in an earlier life of this node.
+	 * Which node is fenced, asked at the start until it is known: there is no message before.
+	 * Changes nothing. WON and LOST also if it was decided in an earlier life of this node.
 	 */
 	enum move_fence (*is_fenced)(void *ctx);
 	/*

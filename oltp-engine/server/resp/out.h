@@ -9,7 +9,7 @@
  *
  * A buffer is for one thread at a time. No function returns an error: has_failed stays set once
  * memory was short or a reply went beyond max, and what is in the buffer is then no whole reply.
- * Whoever appends a reply looks at it once, at the end.
+ * The caller that appends a reply looks at it once, at the end.
  */
 #ifndef OLTP_RESP_OUT_H
 #define OLTP_RESP_OUT_H

@@ -23,8 +23,9 @@
  *   V4  The buffer is used again, or freed, only when an epoch has passed since the record was
  *       released.
  *
- * A buffered record is released by the owner of the buffer, or by the manager, which moves it into
- * a block, or by whoever deletes it; the owner then finds that the index points elsewhere.
+ * A buffered record is released by the owner of the buffer, by the manager, which moves it into a
+ * block, or by the transaction that deletes it; the owner then finds that the index points
+ * elsewhere.
  */
 #ifndef OLTP_ADMIT_H
 #define OLTP_ADMIT_H

@@ -307,7 +307,7 @@ void cold_extents_count(struct cold *cold, uint64_t *ret_numbers, uint64_t *ret_
 
 void cold_block_unlive(struct cold *cold, struct cold_block *block, uint32_t n)
 {
-	/* Acquire and release: whoever retires it comes after all the others. */
+	/* Acquire and release: the thread that retires the block comes after all others. */
 	if (!n || atomic_fetch_sub_explicit(&block->live, n, memory_order_acq_rel) != n)
 		return;
 	pthread_mutex_lock(&cold->lock);

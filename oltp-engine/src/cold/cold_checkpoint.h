@@ -21,7 +21,7 @@
 
 #include "cold.h"
 
-/* Of what is read of the file: offsets, lengths and buffers. */
+/* Alignment of reads of the file: offsets, lengths and buffers. */
 #define COLD_CHECKPOINT_ALIGN	4096u
 
 /*

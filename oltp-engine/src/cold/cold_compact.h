@@ -5,8 +5,8 @@
  * records left. Compaction copies the records that are left in several extents into one.
  *
  * For the manager's thread, which alone writes extents and frees them: a record that it finds in
- * one stays there meanwhile, or goes back to memory. A stub is replaced by the new one as by
- * whoever brings the record back (C3 in cold.h): the one or the other succeeds. A buffered record
+ * one stays there meanwhile, or goes back to memory. Compaction replaces a stub in the same way as
+ * a thread that brings the record back (C3 in cold.h): one of the two succeeds. A buffered record
  * stays where it is and gets another place to go back to.
  */
 #ifndef OLTP_COLD_COMPACT_H

@@ -135,8 +135,9 @@ static void chain_unlock(struct index_bucket *head)
 }
 
 /*
- * Sequentially consistent, as the load of whoever checks its node set: of two transactions that
- * each insert where the other one looked in vain, one at least sees it (node_set.h).
+ * Sequentially consistent, as the load by a transaction that checks its node set: of two
+ * transactions that each insert where the other one looked in vain, one at least sees it
+ * (node_set.h).
  */
 static uint64_t chain_unlock_newer(struct index_bucket *head)
 {

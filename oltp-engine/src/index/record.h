@@ -8,9 +8,10 @@
 
 /*
  * A record. It may move, to another place in memory or to disk, while it is exclusively locked and
- * by changing its slot of the index: whoever found it checks under the lock whether the slot still
- * says so (index_ref_is_live) and looks again if not. Where it was stays as it is, with a lock that
- * can be taken, until everybody has ended who could have found it there (S3 and S4 in storage.h).
+ * by changing its slot of the index: a thread that found it checks under the lock whether the slot
+ * still points there (index_ref_is_live) and looks again if not. The old place stays as it is, with
+ * a lock that can be taken, until all transactions have ended that could have found the record
+ * there (S3 and S4 in storage.h).
  */
 struct record {
 	_Atomic uint64_t lock;	/* see lock.h in storage/ */

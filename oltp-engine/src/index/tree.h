@@ -5,9 +5,9 @@
  * or two nodes they change.
  *
  * Invariants:
- *   N1  A node is changed only by whoever set TREE_LOCKED in its version, and each unlocking gives
- *       it a version that it never had. What was read between two looks at the same unlocked
- *       version is of one moment.
+ *   N1  A node is changed only by the thread that set TREE_LOCKED in its version, and each
+ *       unlocking gives it a version that it never had. What was read between two looks at the same
+ *       unlocked version is of one moment.
  *   N2  Child i of an inner node holds the keys above separator i - 1, up to and including
  *       separator i. So every leaf is responsible for a range of keys, and the ranges of all leaves
  *       are all keys. A range shrinks only by a split, which counts TREE_INSERT_ONE up, and ends

@@ -14,7 +14,7 @@
 #include "oltp-engine/src/base/clock.h"
 #include "volume_private.h"
 
-/* Who meets both copies torn looks again: an owner writes one after the other. */
+/* A reader that meets both copies torn looks again: an owner writes one after the other. */
 #define READ_TRIES	20u
 #define READ_PAUSE_NS	5000000ull
 

@@ -4,8 +4,8 @@
  * other slots. Why nobody sees a record half moved:
  *
  *  - Within memory, the record is exclusively locked from before the copy until the index points to
- *    the copy. Whoever waits for the lock, or gets it later through a pointer found before, sees in
- *    the index that the record is elsewhere and looks again.
+ *    the copy. A thread that waits for the lock, or gets it later through a pointer found before,
+ *    sees in the index that the record is elsewhere and looks again.
  *  - To disk, it is locked for copying only, not while the copy is written: a mark is left in the
  *    lock word. Every use of the record in between wipes the mark out. When the copy is on disk,
  *    the record is locked again only if the mark is still there, so only if the copy is still true,
@@ -13,7 +13,7 @@
  *  - The old slot is freed when an epoch has passed (evict_settle).
  *
  * The manager takes locks without waiting, and as the oldest of all (timestamp 0): under either
- * scheme whoever meets it aborts and tries again. It cannot be part of a deadlock.
+ * scheme a transaction that meets it aborts and tries again. It cannot be part of a deadlock.
  */
 #ifndef OLTP_EVICT_H
 #define OLTP_EVICT_H

@@ -57,7 +57,7 @@ struct checkpoint_pace checkpoint_pace(const struct checkpoint_pace_facts *f)
 	if (f->bytes_per_s || !f->is_awaited) {
 		double over = (double)f->bytes - bytes_allowed(f, bytes_per_s);
 
-		/* Rounded up, so that it is not looked at again too early by nothing. */
+		/* Rounded up, so that the next look does not come a moment too early. */
 		if (over > 0)
 			return wait(CHECKPOINT_PACE_TIME, (uint64_t)(over / bytes_per_s * 1e9) + 1);
 	}

@@ -14,7 +14,7 @@
  *       of the promised memory (TAKEN, COUNTED: txn/promise.h); or, if MARK is set, the mark of a
  *       thread that wants to know whether the record has been held since.
  *   L4  WAITER is a hint set by a writer that waits: new readers then compete by age instead of
- *       overtaking it. It may be lost at any time; whoever waits sets it again.
+ *       overtaking it. It may be lost at any time; a waiting writer sets it again.
  *
  * Timestamps are unique among running transactions (the worker's number is in the low bits). A
  * waiter checks everything anew at every turn, so what follows is true of holders that came later,
@@ -240,7 +240,7 @@ static inline bool lock_try_look(_Atomic uint64_t *word, uint64_t ts, uint64_t n
 						       memory_order_acquire, memory_order_relaxed);
 }
 
-/* Shared, beside other readers, whoever else waits. False: there are none, or too many. */
+/* Shared, beside other readers, even if a writer waits. False: there are none, or too many. */
 static inline bool lock_try_join(_Atomic uint64_t *word, uint64_t ts)
 {
 	uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
@@ -257,8 +257,8 @@ static inline bool lock_try_join(_Atomic uint64_t *word, uint64_t ts)
 }
 
 /*
- * When taken, *ret_seen is the free word that was there: whoever wants to leave the stamp as it was
- * takes it from that (lock_left), since one read before may be a holder's age.
+ * When taken, *ret_seen is the free word that was there: a caller that wants to leave the stamp as
+ * it was takes it from that (lock_left), since a word read before may contain a holder's age.
  */
 static inline bool lock_try_exclusive(_Atomic uint64_t *word, uint64_t ts, uint64_t *ret_seen)
 {

@@ -15,7 +15,7 @@
  *   S1  Slots are handed out from OPEN blocks only.
  *   S2  A slot's bit is set from before its record can be found until after it no longer can.
  *   S3  A block becomes UNUSED or is given back only when an epoch has passed since the last record
- *       in it could be found (epoch.h): whoever found one may still lock it and look.
+ *       in it could be found (epoch.h): a thread that found one may still lock it and look.
  *   S4  The slot of a record that moved, in memory or to disk, is freed under the same rule. The
  *       slot of a record that no longer exists (deleted, or its insert was aborted) is freed at
  *       once: I4 in index.h says why.

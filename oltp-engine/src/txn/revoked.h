@@ -78,7 +78,8 @@ bool revoked_replace(struct oltp_table *table, struct record *record, uint64_t k
 
 /*
  * All records are back that were missing after so many times that blocks were revoked. Returns
- * since when they were missing (CLOCK_MONOTONIC); 0: not known. By whoever brings records back.
+ * since when they were missing (CLOCK_MONOTONIC); 0: not known. Called by the thread that brings
+ * records back.
  */
 uint64_t revoked_restored(struct oltp_engine *engine, uint64_t times);
 

@@ -127,8 +127,8 @@ enum oltp_rc oltp_txn_insert(struct oltp_worker *worker, struct oltp_table *tabl
 
 /*
  * Deleting rows. A deleted record stays where it is, exclusively locked, until its
- * transaction ends: nothing has to be put back on abort, which therefore cannot fail, and whoever
- * finds the row in an index meanwhile waits, or dies, for its lock.
+ * transaction ends: nothing has to be put back on abort, which therefore cannot fail, and a
+ * transaction that finds the row in an index meanwhile waits, or dies, for its lock.
  */
 
 /* What a record held before it was deleted and added again. */
