@@ -206,7 +206,7 @@ $(eval $(call unit_test,test_oltp_durable_nomem,tests/unit/oltp-engine/test_oltp
 $(eval $(call unit_test,test_oltp_adopt,tests/unit/oltp-engine/test_oltp_adopt.c $(OLTP_FAULTS_SRC),liboltp-bench liboltp))
 $(eval $(call unit_test_single,test_oltp_checkpoint_pace,tests/unit/oltp-engine/test_oltp_checkpoint_pace.c,liboltp))
 $(eval $(call unit_test,test_oltp_checkpoint_directory,tests/unit/oltp-engine/test_oltp_checkpoint_directory.c $(OLTP_FAULTS_SRC),liboltp))
-$(eval $(call unit_test,test_oltp_checkpoint_files,tests/unit/oltp-engine/test_oltp_checkpoint_files.c tests/unit/oltp-engine/log_rig.c,liboltp,,$(foreach f,log_catalog_get log_recycle_before,-Xlinker --wrap=$(f))))
+$(eval $(call unit_test,test_oltp_checkpoint_files,tests/unit/oltp-engine/test_oltp_checkpoint_files.c tests/unit/oltp-engine/log_rig.c,liboltp,,$(foreach f,checkpoint_writer_open log_catalog_get log_recycle_before log_table_created,-Xlinker --wrap=$(f))))
 $(eval $(call unit_test,test_oltp_recover_double,tests/unit/oltp-engine/test_oltp_recover_double.c tests/unit/oltp-engine/log_rig.c,liboltp))
 $(eval $(call unit_test_single,test_oltp_recover_plan,tests/unit/oltp-engine/test_oltp_recover_plan.c,liboltp))
 $(eval $(call unit_test,test_oltp_recover_redo,tests/unit/oltp-engine/test_oltp_recover_redo.c tests/unit/oltp-engine/ordered_rig.c tests/unit/oltp-engine/oltp_memory_rig.c,liboltp))

@@ -6,6 +6,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -301,16 +303,66 @@ void __wrap_log_catalog_get(struct log *log, struct log_catalog *ret_catalog)
 		create_and_fill();
 }
 
-static void create_meanwhile(struct log_rig *rig, bool before)
+/*
+ * A table is in the catalogue, and not yet among the engine's, until a checkpoint has chosen the
+ * tables that are in it. NULL: nobody adds one.
+ */
+static struct checkpoint_meanwhile {
+	struct log_rig *rig;
+	pthread_t thread;
+	sem_t has_chosen;
+	uint32_t n_chosen;
+	int rc;
+} *meanwhile;
+
+static void *checkpoint_main(void *arg)
+{
+	struct checkpoint_meanwhile *m = arg;
+
+	m->rc = oltp_checkpoint(m->rig->engine);
+	return NULL;
+}
+
+int __real_log_table_created(struct log *log, uint32_t number, uint32_t record_bytes);
+int __wrap_log_table_created(struct log *log, uint32_t number, uint32_t record_bytes);
+
+int __wrap_log_table_created(struct log *log, uint32_t number, uint32_t record_bytes)
+{
+	int rc = __real_log_table_created(log, number, record_bytes);
+
+	if (meanwhile) {
+		assert_int_equal(pthread_create(&meanwhile->thread, NULL, checkpoint_main,
+						meanwhile), 0);
+		while (sem_wait(&meanwhile->has_chosen))
+			;
+	}
+	return rc;
+}
+
+int __real_checkpoint_writer_open(struct checkpoint_writer *writer, const struct io_files *io,
+				  const char *dir, const struct checkpoint_header *header,
+				  const struct checkpoint_spare *spare);
+int __wrap_checkpoint_writer_open(struct checkpoint_writer *writer, const struct io_files *io,
+				  const char *dir, const struct checkpoint_header *header,
+				  const struct checkpoint_spare *spare);
+
+int __wrap_checkpoint_writer_open(struct checkpoint_writer *writer, const struct io_files *io,
+				  const char *dir, const struct checkpoint_header *header,
+				  const struct checkpoint_spare *spare)
+{
+	if (meanwhile) {
+		meanwhile->n_chosen = header->n_tables;
+		sem_post(&meanwhile->has_chosen);
+	}
+	return __real_checkpoint_writer_open(writer, io, dir, header, spare);
+}
+
+/* Another process has the ten rows, and the row of the table that was created. */
+static void recover_created(struct log_rig *rig)
 {
 	struct oltp_recovery recovery;
 	const void *record;
 
-	insert(rig, 0, 10);
-	creator = rig;
-	is_created_before = before;
-	checkpoint(rig);
-	assert_null(creator);
 	log_rig_close(rig);
 	log_rig_open(rig);
 	assert_int_equal(oltp_table_create(rig->engine, LOG_RIG_RECORD_BYTES, 16, &created), 0);
@@ -322,6 +374,16 @@ static void create_meanwhile(struct log_rig *rig, bool before)
 	assert_int_equal(oltp_txn_commit(rig->w), OLTP_OK);
 }
 
+static void create_meanwhile(struct log_rig *rig, bool before)
+{
+	insert(rig, 0, 10);
+	creator = rig;
+	is_created_before = before;
+	checkpoint(rig);
+	assert_null(creator);
+	recover_created(rig);
+}
+
 static void test_a_table_before_the_look(void **state)
 {
 	create_meanwhile(*state, true);
@@ -330,6 +392,23 @@ static void test_a_table_before_the_look(void **state)
 static void test_a_table_after_the_look(void **state)
 {
 	create_meanwhile(*state, false);
+}
+
+static void test_a_table_that_is_being_created(void **state)
+{
+	struct checkpoint_meanwhile m = { .rig = *state };
+
+	insert(m.rig, 0, 10);
+	sem_init(&m.has_chosen, 0, 0);
+	meanwhile = &m;
+	creator = m.rig;
+	create_and_fill();
+	pthread_join(m.thread, NULL);
+	meanwhile = NULL;
+	sem_destroy(&m.has_chosen);
+	assert_int_equal(m.rc, 0);
+	assert_int_equal(m.n_chosen, 1);
+	recover_created(m.rig);
 }
 
 int main(void)
@@ -344,6 +423,7 @@ int main(void)
 		WITH_RIG(test_a_checkpoint_that_failed_is_tried_again),
 		WITH_RIG(test_a_table_before_the_look),
 		WITH_RIG(test_a_table_after_the_look),
+		WITH_RIG(test_a_table_that_is_being_created),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
