@@ -19,7 +19,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* More decisions than the history keeps while the disk is slow. */
+/* More decisions, and more charges, than the history keeps while the disk is slow. */
 #define MANY		70000
 
 struct rig {
@@ -226,6 +226,19 @@ static void test_queue_full(void **state)
 	expect_exact(r);
 }
 
+/* More charges than are kept: the newest of a run says all that those before it did. */
+static void test_queue_full_of_charges(void **state)
+{
+	struct rig *r = *state;
+
+	hang_disk(r);
+	for (int i = 0; i < MANY; i++)
+		pass(r, MSEC(1), true);
+	stop_vm(r, MSEC(20));
+	release_disk(r);
+	expect_exact(r);
+}
+
 /* The agent ends while the disk hangs, with rows that were to be written. */
 static void test_queued_at_the_end(void **state)
 {
@@ -263,7 +276,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(record_lost), TEST(write_fails), TEST(last_write_fails), TEST(queue_full),
-		TEST(queued_at_the_end), TEST(counted_anew),
+		TEST(queue_full_of_charges), TEST(queued_at_the_end), TEST(counted_anew),
 	};
 
 	return cmocka_run_group_tests_name("charges of which rows are lost", tests, NULL, NULL);
