@@ -33,6 +33,8 @@
 #include <stdint.h>
 
 #include "oltp-engine/src/base/mem.h"
+#include "oltp-engine/src/base/util.h"
+#include "record.h"
 
 /*
  * Whether tags are compared several at a time, which loads two slots at once. ThreadSanitizer would
@@ -53,8 +55,6 @@
 #endif
 
 #define INDEX_SLOTS	7u
-
-struct record;
 
 struct index_bucket {
 	_Alignas(64) _Atomic uint64_t slots[INDEX_SLOTS];
@@ -131,25 +131,25 @@ static inline void index_prefetch(const struct index *index, uint64_t hash)
 }
 
 /*
- * Which slots have a tag that fits: the highest of 4 bits for each slot. The tag of an empty slot
+ * Which slots have a tag that fits: the higher of 2 bits for each slot. The tag of an empty slot
  * is 0. All slots are looked at: which one fits cannot be predicted, and a jump that was predicted
  * wrong costs more. A slot that fits is to be read again, by one atomic load.
  */
-#define INDEX_MATCH_BITS	4u
+#define INDEX_MATCH_BITS	2u
 
 #if INDEX_HAS_SSE2
 static inline uint32_t index_bucket_match(const struct index_bucket *bucket, uint64_t hash)
 {
 	/* A slot is 4 words of 16 bits. Its tag is the last one; the others may fit by chance. */
 	const __m128i *pairs = (const __m128i *)bucket->slots, tag = _mm_set1_epi16((short)hash);
-	__m128i low = _mm_packs_epi16(_mm_cmpeq_epi16(pairs[0], tag),
+	/* Packing halves numbers and keeps their signs: that of a slot is the tag's. */
+	__m128i low = _mm_packs_epi32(_mm_cmpeq_epi16(pairs[0], tag),
 				      _mm_cmpeq_epi16(pairs[1], tag));
-	__m128i high = _mm_packs_epi16(_mm_cmpeq_epi16(pairs[2], tag),
+	__m128i high = _mm_packs_epi32(_mm_cmpeq_epi16(pairs[2], tag),
 				       _mm_cmpeq_epi16(pairs[3], tag));
 
 	/* The link, which comes after the slots, is left out. */
-	return ((uint32_t)_mm_movemask_epi8(low) | (uint32_t)_mm_movemask_epi8(high) << 16) &
-	       0x08888888u;
+	return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(low, high)) & 0x2aaau;
 }
 #else
 static inline uint32_t index_bucket_match(const struct index_bucket *bucket, uint64_t hash)
@@ -195,6 +195,30 @@ static inline void *index_guess(const struct index *index, uint64_t hash)
  */
 struct record *index_find(const struct index *index, uint64_t key, uint64_t hash,
 			  struct index_ref *ret_ref);
+
+/*
+ * The usual case of index_find: the first slot that fits has the record, which is no buffered one.
+ * NULL: index_find is to be asked. The tag is not compared again after the load: another key's slot
+ * leads to another key, or is not live any more once the record is locked.
+ */
+static inline struct record *index_find_first(const struct index *index, uint64_t key,
+					      uint64_t hash, struct index_ref *ret_ref)
+{
+	struct index_bucket *bucket = index_bucket_of(index, hash);
+	uint32_t match = index_bucket_match(bucket, hash);
+	struct record *record;
+
+	if (unlikely(!match))
+		return NULL;
+	ret_ref->slot = &bucket->slots[index_match_slot(match)];
+	/* Pairs with the release in index_insert: the record's key is set. */
+	ret_ref->entry = atomic_load_explicit(ret_ref->slot, memory_order_acquire);
+	if (unlikely(!ret_ref->entry || (ret_ref->entry & (INDEX_STUB | INDEX_BUFFERED))))
+		return NULL;
+	record = (struct record *)(uintptr_t)(ret_ref->entry & INDEX_ADDR_MASK);
+	return likely(atomic_load_explicit(&record->key, memory_order_relaxed) == key) ? record :
+											  NULL;
+}
 
 /*
  * With the record's lock held: is it still the one that was found? Removers empty the slot before

@@ -194,7 +194,7 @@ static inline uint64_t lock_add_reader(uint64_t word, uint64_t ts)
 }
 
 /*
- * The three ways to take a word return true when taken; *ret_seen is the word seen, of shared and
+ * The ways to take a word return true when taken; *ret_seen is the word seen, of shared and
  * exclusive also when taken: the one that was there before. The
  * acquire on success pairs with the release in lock_release_*: what the last holder wrote to the
  * record is visible, and what it read was read before we write.
@@ -219,6 +219,18 @@ static inline bool lock_try_shared(_Atomic uint64_t *word, uint64_t ts, uint64_t
 							memory_order_relaxed));
 	*ret_seen = old;
 	return true;
+}
+
+/* In one try, of a word that is free: no holder is waited for or joined. */
+static inline bool lock_try_free(_Atomic uint64_t *word, uint64_t ts, bool exclusive,
+				 uint64_t *ret_seen)
+{
+	*ret_seen = atomic_load_explicit(word, memory_order_relaxed);
+	return !(*ret_seen & LOCK_HELD) &&
+	       atomic_compare_exchange_weak_explicit(word, ret_seen,
+						     (exclusive ? LOCK_WRITER :
+								  LOCK_READER_ONE) | ts,
+						     memory_order_acquire, memory_order_relaxed);
 }
 
 /*

@@ -203,12 +203,11 @@ static enum oltp_rc not_in_memory(struct oltp_worker *worker, struct oltp_table 
 }
 
 /*
- * Finds and locks, as txn_access. The record found may be taken out of the index before it is
- * locked. What is missing is looked for once more, with the chain's version read before that.
+ * The record found may be taken out of the index before it is locked. What is missing is looked for
+ * once more, with the chain's version read before that.
  */
-static inline enum oltp_rc record_access(struct oltp_worker *worker, struct oltp_table *table,
-					 uint64_t key, uint64_t hash, enum txn_access how,
-					 struct record **ret_record)
+enum oltp_rc txn_access(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
+			uint64_t hash, enum txn_access how, struct record **ret_record)
 {
 	bool exclusive = how & TXN_EXCLUSIVE, has_version = false;
 	const _Atomic uint64_t *word = index_version_of(&table->index, hash);
@@ -269,10 +268,37 @@ static inline enum oltp_rc record_access(struct oltp_worker *worker, struct oltp
 	}
 }
 
-enum oltp_rc txn_access(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
-			uint64_t hash, enum txn_access how, struct record **ret_record)
+/*
+ * The usual case of txn_access: the record is found at first sight, in memory for good and free.
+ * NULL: it is not so, and nothing was done. Inlined, so that what follows from exclusive is not
+ * looked up.
+ */
+static __attribute__((always_inline)) inline struct record *
+access_free(struct oltp_worker *worker, struct oltp_table *table, uint64_t key, uint64_t hash,
+	    bool exclusive)
 {
-	return record_access(worker, table, key, hash, how, ret_record);
+	struct access *access;
+	struct record *record;
+	struct index_ref ref;
+	uint64_t seen;
+
+	if (unlikely(worker->n_accesses == worker->engine->txn_records_max ||
+		     lock_slot_is_wounded(worker->slot, worker->ts)))
+		return NULL;
+	record = index_find_first(&table->index, key, hash, &ref);
+	if (unlikely(!record || !lock_try_free(&record->lock, worker->ts, exclusive, &seen)))
+		return NULL;
+	if (unlikely(!index_ref_is_live(&ref) ||
+		     atomic_load_explicit(&record->key, memory_order_relaxed) != key)) {
+		lock_release(worker, record, exclusive, 0);
+		return NULL;
+	}
+	access = txn_access_push(worker, table, record, &ref,
+				 exclusive ? ACCESS_EXCLUSIVE : ACCESS_SHARED);
+	if (unlikely(promise_watches(&worker->engine->promise, hash)))
+		access->is_taken = promise_use(worker, table, seen, exclusive);
+	worker->n_operations++;
+	return record;
 }
 
 struct record *txn_record_alloc(struct oltp_worker *worker, struct oltp_table *table, uint64_t key)
@@ -306,64 +332,95 @@ enum oltp_rc oltp_txn_read(struct oltp_worker *worker, struct oltp_table *table,
 			   const void **ret_record)
 {
 	struct record *record;
-	enum oltp_rc rc;
+	uint64_t hash;
 
 	if (unlikely(worker->state != TXN_ACTIVE))
 		return OLTP_INVALID;
-	rc = record_access(worker, table, key, txn_hash_of(worker, table, key), TXN_SHARED,
-			   &record);
-	if (!rc)
-		*ret_record = record->data;
-	return rc;
+	hash = txn_hash_of(worker, table, key);
+	record = access_free(worker, table, key, hash, false);
+	if (unlikely(!record)) {
+		enum oltp_rc rc = txn_access(worker, table, key, hash, TXN_SHARED, &record);
+
+		if (rc)
+			return rc;
+	}
+	*ret_record = record->data;
+	return OLTP_OK;
 }
 
-enum oltp_rc txn_save(struct oltp_worker *worker, const struct access *access, uint32_t offset,
-		      uint32_t bytes)
+/* As txn_save; nth: which access holds the record. */
+static inline enum oltp_rc save(struct oltp_worker *worker, uint32_t nth,
+				const struct record *record, uint32_t offset, uint32_t bytes)
 {
 	uint32_t room = worker->engine->txn_undo_bytes - worker->undo_used;
 	struct undo *undo = (struct undo *)(worker->undo + worker->undo_used);
 
 	if (unlikely(!bytes))
 		return OLTP_OK;
-	if (room < sizeof(*undo) + UNDO_ALIGN || room - sizeof(*undo) - UNDO_ALIGN < bytes)
+	if (unlikely(room < sizeof(*undo) + UNDO_ALIGN ||
+		     room - sizeof(*undo) - UNDO_ALIGN < bytes))
 		return txn_doom(worker, OLTP_FULL);
-	*undo = (struct undo){ (uint32_t)(access - worker->accesses), offset, bytes,
-			       worker->undo_last };
-	memcpy(undo + 1, access->record->data + offset, bytes);
+	*undo = (struct undo){ nth, offset, bytes, worker->undo_last };
 	worker->undo_last = worker->undo_used;
 	worker->undo_used += (uint32_t)sizeof(*undo) + ((bytes + UNDO_ALIGN - 1) &
 							~(UNDO_ALIGN - 1));
+	/* A counter or a pointer is not worth a call. */
+	if (bytes == sizeof(uint64_t))
+		memcpy(undo + 1, record->data + offset, sizeof(uint64_t));
+	else
+		memcpy(undo + 1, record->data + offset, bytes);
 	return OLTP_OK;
+}
+
+enum oltp_rc txn_save(struct oltp_worker *worker, const struct access *access, uint32_t offset,
+		      uint32_t bytes)
+{
+	return save(worker, (uint32_t)(access - worker->accesses), access->record, offset, bytes);
+}
+
+/* May the spans of a record of the table be written? */
+static inline bool spans_are_valid(const struct oltp_table *table, const struct oltp_span *spans,
+				   uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (unlikely((uint64_t)spans[i].offset + spans[i].bytes > table->record_bytes))
+			return false;
+	}
+	for (uint32_t i = 0; unlikely(table->n_key_spans) && i < n; i++) {
+		if (ordered_is_key(table, &spans[i]))
+			return false;
+	}
+	return true;
 }
 
 enum oltp_rc oltp_txn_update(struct oltp_worker *worker, struct oltp_table *table, uint64_t key,
 			     const struct oltp_span *spans, uint32_t n, void **ret_record)
 {
-	const struct access *access;
 	struct record *record;
-	enum oltp_rc rc;
+	uint64_t hash;
+	uint32_t nth;
 
-	if (unlikely(worker->state != TXN_ACTIVE))
+	if (unlikely(worker->state != TXN_ACTIVE || !spans_are_valid(table, spans, n)))
 		return OLTP_INVALID;
-	for (uint32_t i = 0; i < n; i++) {
-		if (unlikely(spans[i].offset > table->record_bytes ||
-			     spans[i].bytes > table->record_bytes - spans[i].offset ||
-			     (table->n_key_spans && ordered_is_key(table, &spans[i]))))
-			return OLTP_INVALID;
+	hash = txn_hash_of(worker, table, key);
+	record = access_free(worker, table, key, hash, true);
+	/* Mostly the access that was made just now. */
+	nth = worker->n_accesses - 1;
+	if (unlikely(!record)) {
+		enum oltp_rc rc = txn_access(worker, table, key, hash, TXN_EXCLUSIVE, &record);
+
+		if (rc)
+			return rc;
+		nth = (uint32_t)(txn_access_of(worker, record) - worker->accesses);
 	}
-	rc = record_access(worker, table, key, txn_hash_of(worker, table, key), TXN_EXCLUSIVE,
-			   &record);
-	if (rc)
-		return rc;
-	/* Mostly the one that was made just now. */
-	access = &worker->accesses[worker->n_accesses - 1];
-	if (unlikely(access->record != record))
-		access = txn_access_of(worker, record);
-	for (uint32_t i = 0; !rc && i < n; i++)
-		rc = txn_save(worker, access, spans[i].offset, spans[i].bytes);
-	if (!rc)
-		*ret_record = record->data;
-	return rc;
+	for (uint32_t i = 0; i < n; i++) {
+		enum oltp_rc rc = save(worker, nth, record, spans[i].offset, spans[i].bytes);
+
+		if (unlikely(rc))
+			return rc;
+	}
+	*ret_record = record->data;
+	return OLTP_OK;
 }
 
 static void txn_end(struct oltp_worker *worker)
@@ -396,10 +453,9 @@ enum oltp_rc oltp_txn_commit(struct oltp_worker *worker)
 	}
 	if (unlikely(worker->has_deletes))
 		txn_rows_commit(worker);
-	for (uint32_t i = 0; i < worker->n_accesses; i++) {
-		const struct access *access = &worker->accesses[i];
-
-		if (access->kind != ACCESS_NONE)
+	for (const struct access *access = worker->accesses, *end = access + worker->n_accesses;
+	     access < end; access++) {
+		if (likely(access->kind != ACCESS_NONE))
 			access_release(worker, access, 0);
 	}
 	counter_add(&worker->accesses_committed, worker->n_operations);
