@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "oltp-engine/src/base/util.h"
 #include "ycsb_private.h"
 #include "ycsb_record.h"
 
@@ -73,21 +74,18 @@ double ycsb_weight(const struct ycsb *ycsb, uint32_t class)
 	       (double)WEIGHT_ONE;
 }
 
-static uint32_t draw_class(struct ycsb_worker *yw)
+static uint32_t draw_class(const struct ycsb *ycsb, struct random64 *random)
 {
-	const struct ycsb *ycsb = yw->ycsb;
 	uint32_t weights[YCSB_CLASSES_MAX];
 	uint64_t sum = 0, drawn;
 
-	if (ycsb->n_mixes == 1)
-		return 0;
 	for (uint32_t i = 0; i < ycsb->n_mixes; i++) {
 		weights[i] = atomic_load_explicit(&ycsb->weights[i], memory_order_relaxed);
 		sum += weights[i];
 	}
 	if (!sum)
-		return (uint32_t)random64_below(&yw->random, ycsb->n_mixes);
-	drawn = random64_below(&yw->random, sum);
+		return (uint32_t)random64_below(random, ycsb->n_mixes);
+	drawn = random64_below(random, sum);
 	for (uint32_t i = 0;; i++) {
 		if (drawn < weights[i])
 			return i;
@@ -95,45 +93,54 @@ static uint32_t draw_class(struct ycsb_worker *yw)
 	}
 }
 
-static uint64_t draw_window(struct ycsb_worker *yw)
+static uint64_t draw_window(const struct ycsb *ycsb, struct random64 *random)
 {
-	const struct ycsb *ycsb = yw->ycsb;
 	uint64_t first, records, number;
 
 	ycsb_window(ycsb, &first, &records);
-	number = (first + random64_below(&yw->random, records)) % ycsb->config.records;
+	number = (first + random64_below(random, records)) % ycsb->config.records;
 	return ycsb->config.is_scrambled ? zipf_scramble(&ycsb->spread, number) : number;
 }
 
-static uint64_t draw_hot_or_cold(struct ycsb_worker *yw)
+static uint64_t draw_latest(const struct ycsb *ycsb, struct random64 *random)
 {
-	const struct ycsb *ycsb = yw->ycsb;
+	uint64_t n = ycsb->growth ? growth_frontier(ycsb->growth) : ycsb->config.records;
+
+	return n - 1 - zipf_next(newest_zipf(ycsb), random);
+}
+
+static uint64_t draw_hot_or_cold(const struct ycsb *ycsb, struct random64 *random)
+{
 	uint64_t rank;
 
 	/* The ranks behind those of the distribution are the cold part. */
-	if (random64_next(&yw->random) >> 32 < ycsb->cold_share)
-		rank = ycsb->hot + random64_below(&yw->random,
-						      ycsb->config.records - ycsb->hot);
+	if (random64_next(random) >> 32 < ycsb->cold_share)
+		rank = ycsb->hot + random64_below(random, ycsb->config.records - ycsb->hot);
 	else
-		rank = zipf_next(newest_zipf(ycsb), &yw->random);
+		rank = zipf_next(newest_zipf(ycsb), random);
 	return ycsb->config.is_scrambled ? zipf_scramble(&ycsb->spread, rank) : rank;
 }
 
-/* The number of a record that is there. */
-static uint64_t draw_number(struct ycsb_worker *yw)
+/* Of the ways to draw those that the main workload does not take: it is to be a short one. */
+__attribute__((noinline)) static uint64_t draw_otherwise(const struct ycsb *ycsb,
+							 struct random64 *random)
 {
-	const struct ycsb *ycsb = yw->ycsb;
-
 	switch (ycsb->config.keys) {
 	case YCSB_KEYS_WINDOW:
-		return draw_window(yw);
+		return draw_window(ycsb, random);
 	case YCSB_KEYS_LATEST:
-		return (ycsb->growth ? growth_frontier(ycsb->growth) : ycsb->config.records) - 1 -
-		       zipf_next(newest_zipf(ycsb), &yw->random);
+		return draw_latest(ycsb, random);
 	default:
-		return ycsb->cold_share ? draw_hot_or_cold(yw) :
-					  zipf_next(newest_zipf(ycsb), &yw->random);
+		return draw_hot_or_cold(ycsb, random);
 	}
+}
+
+/* The number of a record that is there. */
+static inline uint64_t draw_number(const struct ycsb *ycsb, struct random64 *random)
+{
+	if (ycsb->config.keys != YCSB_KEYS_ZIPF || ycsb->cold_share)
+		return draw_otherwise(ycsb, random);
+	return zipf_next(newest_zipf(ycsb), random);
 }
 
 /* Does it touch all fields? */
@@ -141,12 +148,6 @@ static inline bool is_whole(const struct ycsb_mix *mix, enum ycsb_op kind)
 {
 	return kind == YCSB_MODIFY || kind == YCSB_INSERT ||
 	       (kind == YCSB_READ && mix->read_all_fields);
-}
-
-static inline uint16_t draw_rows(struct ycsb_worker *yw, enum ycsb_op kind)
-{
-	return kind == YCSB_SCAN ? (uint16_t)(1 + random64_below(&yw->random,
-								 yw->ycsb->config.scan_rows)) : 0;
 }
 
 static inline enum ycsb_op draw_kind(const struct ycsb_mix *mix, uint64_t bits)
@@ -160,30 +161,32 @@ static inline enum ycsb_op draw_kind(const struct ycsb_mix *mix, uint64_t bits)
 
 void ycsb_draw(struct ycsb_worker *yw, struct ycsb_txn *txn)
 {
-	uint32_t class = draw_class(yw);
-	const struct ycsb_mix *mix = &yw->ycsb->mixes[class];
-	enum ycsb_op of_all = draw_kind(mix, random64_next(&yw->random) >> 32);
+	const struct ycsb *ycsb = yw->ycsb;
+	struct random64 random = yw->random;	/* in registers */
+	uint32_t class = ycsb->n_mixes == 1 ? 0 : draw_class(ycsb, &random);
+	const struct ycsb_mix *mix = &ycsb->mixes[class];
+	enum ycsb_op of_all = draw_kind(mix, random64_next(&random) >> 32);
 
 	txn->class = class;
 	txn->mix = mix;
 	for (uint32_t i = 0; i < mix->operations; i++) {
-		uint64_t bits = random64_next(&yw->random);
+		uint64_t bits = random64_next(&random), number;
 		uint32_t field = (uint32_t)(((bits & 0xffffffff) * YCSB_FIELDS) >> 32);
 		enum ycsb_op kind = mix->by_transaction ? of_all : draw_kind(mix, bits >> 32);
 		struct oltp_hint *hint = &txn->hints[i];
+		uint16_t rows = 0;
 
 		/* With no number to be had, one of the reads that make up most of such mixes. */
-		if (kind == YCSB_INSERT && !growth_take(yw->ycsb->growth, &txn->numbers[i]))
+		if (unlikely(kind == YCSB_INSERT) && !growth_take(ycsb->growth, &txn->numbers[i]))
 			kind = YCSB_READ;
-		txn->operations[i] = (struct ycsb_operation){ (uint8_t)kind, (uint8_t)field,
-							      draw_rows(yw, kind) };
-		hint->key = ycsb_key(yw->ycsb, kind == YCSB_INSERT ? txn->numbers[i] :
-								     draw_number(yw));
-		hint->offset = ycsb_field_offset(field);
-		hint->bytes = YCSB_FIELD_BYTES;
-		if (is_whole(mix, kind)) {
-			hint->offset = 0;
-			hint->bytes = sizeof(struct ycsb_record);
-		}
+		if (unlikely(kind == YCSB_SCAN))
+			rows = (uint16_t)(1 + random64_below(&random, ycsb->config.scan_rows));
+		number = unlikely(kind == YCSB_INSERT) ? txn->numbers[i] :
+							 draw_number(ycsb, &random);
+		txn->operations[i] = (struct ycsb_operation){ (uint8_t)kind, (uint8_t)field, rows };
+		hint->key = ycsb_key(ycsb, number);
+		hint->offset = is_whole(mix, kind) ? 0 : ycsb_field_offset(field);
+		hint->bytes = is_whole(mix, kind) ? sizeof(struct ycsb_record) : YCSB_FIELD_BYTES;
 	}
+	yw->random = random;
 }

@@ -16,13 +16,13 @@ static inline uint64_t ycsb_pattern(uint64_t key, uint32_t field, uint64_t stamp
 
 static inline void ycsb_field_write(uint8_t *bytes, uint64_t key, uint32_t field, uint64_t stamp)
 {
-	uint64_t pattern = ycsb_pattern(key, field, stamp);
+	const uint64_t pattern = ycsb_pattern(key, field, stamp), pair[2] = { pattern, pattern };
 	uint32_t at = sizeof(stamp);
 
 	memcpy(bytes, &stamp, sizeof(stamp));
-	for (; at + sizeof(pattern) <= YCSB_FIELD_BYTES; at += sizeof(pattern))
-		memcpy(bytes + at, &pattern, sizeof(pattern));
-	memcpy(bytes + at, &pattern, YCSB_FIELD_BYTES - at);
+	for (; at + sizeof(pair) <= YCSB_FIELD_BYTES; at += sizeof(pair))
+		memcpy(bytes + at, pair, sizeof(pair));
+	memcpy(bytes + at, pair, YCSB_FIELD_BYTES - at);
 }
 
 static inline uint64_t ycsb_field_stamp(const uint8_t *bytes)
