@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "oltp-engine/src/base/util.h"
 #include "ycsb_private.h"
 #include "ycsb_record.h"
 
@@ -85,13 +86,12 @@ static void mix_init(struct ycsb_mix *mix, const struct ycsb_class *class)
 
 	*mix = (struct ycsb_mix){ .operations = class->operations,
 				  .by_transaction = class->by_transaction,
-				  .read_all_fields = class->read_all_fields,
+				  .whole = 1u << YCSB_MODIFY | 1u << YCSB_INSERT |
+					   (uint8_t)(class->read_all_fields << YCSB_READ),
 				  .work = class->work };
 	for (uint32_t kind = 0; kind < YCSB_READ; kind++) {
 		sum += class->shares[kind];
 		mix->bounds[kind] = (uint64_t)(sum * 0x1p32 + 0.5);
-		if (class->shares[kind] > 0)
-			mix->n_bounds = kind + 1;
 	}
 }
 
@@ -243,15 +243,16 @@ static void worker_detach(void *local)
 	free(yw);
 }
 
+/* Whether an operation is an update cannot be predicted: no jump depends on it. */
 static void book(struct ycsb_worker *yw, const struct ycsb_txn *txn)
 {
 	for (uint32_t i = 0; i < txn->mix->operations; i++) {
 		uint8_t kind = txn->operations[i].kind;
+		uint64_t is_update = kind <= YCSB_MODIFY;
 
-		if (kind == YCSB_UPDATE || kind == YCSB_MODIFY) {
-			yw->books.updates++;
-			yw->books.weighted_updates += ycsb_key_weight(txn->hints[i].key);
-		} else if (kind == YCSB_INSERT) {
+		yw->books.updates += is_update;
+		yw->books.weighted_updates += ycsb_key_weight(txn->hints[i].key) & -is_update;
+		if (unlikely(kind == YCSB_INSERT)) {
 			yw->books.inserts++;
 			yw->books.inserted_keys += ycsb_key_weight(txn->hints[i].key);
 			growth_commit(yw->ycsb->growth, txn->numbers[i]);

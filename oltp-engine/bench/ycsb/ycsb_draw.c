@@ -143,20 +143,14 @@ static inline uint64_t draw_number(const struct ycsb *ycsb, struct random64 *ran
 	return zipf_next(newest_zipf(ycsb), random);
 }
 
-/* Does it touch all fields? */
-static inline bool is_whole(const struct ycsb_mix *mix, enum ycsb_op kind)
-{
-	return kind == YCSB_MODIFY || kind == YCSB_INSERT ||
-	       (kind == YCSB_READ && mix->read_all_fields);
-}
-
+/* Counts the bounds, since a jump at the first one above would be predicted wrong half the time. */
 static inline enum ycsb_op draw_kind(const struct ycsb_mix *mix, uint64_t bits)
 {
-	for (uint32_t kind = 0; kind < mix->n_bounds; kind++) {
-		if (bits < mix->bounds[kind])
-			return (enum ycsb_op)kind;
-	}
-	return YCSB_READ;
+	uint32_t kind = 0;
+
+	for (uint32_t i = 0; i < YCSB_READ; i++)
+		kind += bits >= mix->bounds[i];
+	return (enum ycsb_op)kind;
 }
 
 void ycsb_draw(struct ycsb_worker *yw, struct ycsb_txn *txn)
@@ -185,8 +179,12 @@ void ycsb_draw(struct ycsb_worker *yw, struct ycsb_txn *txn)
 							 draw_number(ycsb, &random);
 		txn->operations[i] = (struct ycsb_operation){ (uint8_t)kind, (uint8_t)field, rows };
 		hint->key = ycsb_key(ycsb, number);
-		hint->offset = is_whole(mix, kind) ? 0 : ycsb_field_offset(field);
-		hint->bytes = is_whole(mix, kind) ? sizeof(struct ycsb_record) : YCSB_FIELD_BYTES;
+		hint->offset = ycsb_field_offset(field);
+		hint->bytes = YCSB_FIELD_BYTES;
+		if (mix->whole >> kind & 1) {
+			hint->offset = 0;
+			hint->bytes = sizeof(struct ycsb_record);
+		}
 	}
 	yw->random = random;
 }

@@ -23,10 +23,9 @@ struct ycsb_books {
 /* A class with its shares added up: an operation is the first kind whose bound is above a draw. */
 struct ycsb_mix {
 	uint32_t operations;
-	uint32_t n_bounds;
-	uint64_t bounds[YCSB_READ];	/* of 32 random bits */
+	uint64_t bounds[YCSB_READ];	/* of 32 random bits; none is below the one before */
 	bool by_transaction;
-	bool read_all_fields;
+	uint8_t whole;		/* a bit for each kind that touches all fields */
 	uint32_t work;
 };
 

@@ -117,12 +117,10 @@ static uint64_t draw_rank(const struct zipf *zipf, struct random64 *random)
 {
 	for (;;) {
 		uint64_t coin;
-		const struct zipf_cell *cell = &zipf->cells[draw_two(random, zipf->n_cells,
-								     &coin)];
-		uint32_t x;
+		uint32_t i = (uint32_t)draw_two(random, zipf->n_cells, &coin), x;
+		uint32_t other = zipf->cells[i].other;
+		const struct zipf_cell *cell = &zipf->cells[coin < zipf->cells[i].own ? i : other];
 
-		if (coin >= cell->own)
-			cell = &zipf->cells[cell->other];
 		x = cell->first + (uint32_t)draw_two(random, cell->n, &coin);
 		if (coin >> 32 < cell->sure ||
 		    (double)coin < height(zipf, cell->first, x) * 0x1p64)
