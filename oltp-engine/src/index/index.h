@@ -172,20 +172,26 @@ static inline unsigned int index_match_slot(uint32_t match)
 	return (unsigned int)__builtin_ctz(match) / INDEX_MATCH_BITS;
 }
 
-/*
- * The first record in the bucket whose tag fits, most likely the one meant: for prefetching only.
- * NULL: none in the first bucket.
- */
+/* The first slot in the bucket whose tag fits, most likely the one meant. NULL: there is none. */
+static inline _Atomic uint64_t *index_guess_slot(const struct index *index, uint64_t hash)
+{
+	struct index_bucket *bucket = index_bucket_of(index, hash);
+	uint32_t match = index_bucket_match(bucket, hash);
+
+	return likely(match) ? &bucket->slots[index_match_slot(match)] : NULL;
+}
+
+/* The record there, for prefetching only. NULL: none. */
+static inline void *index_guess_record(const _Atomic uint64_t *slot)
+{
+	uint64_t entry = slot ? atomic_load_explicit(slot, memory_order_relaxed) : 0;
+
+	return entry & INDEX_STUB ? NULL : index_record(entry);
+}
+
 static inline void *index_guess(const struct index *index, uint64_t hash)
 {
-	const struct index_bucket *bucket = index_bucket_of(index, hash);
-	uint32_t match = index_bucket_match(bucket, hash);
-	uint64_t entry;
-
-	if (!match)
-		return NULL;
-	entry = atomic_load_explicit(&bucket->slots[index_match_slot(match)], memory_order_relaxed);
-	return entry & INDEX_STUB ? NULL : index_record(entry);
+	return index_guess_record(index_guess_slot(index, hash));
 }
 
 /*
@@ -197,22 +203,20 @@ struct record *index_find(const struct index *index, uint64_t key, uint64_t hash
 			  struct index_ref *ret_ref);
 
 /*
- * The usual case of index_find: the first slot that fits has the record, which is no buffered one.
- * NULL: index_find is to be asked. The tag is not compared again after the load: another key's slot
- * leads to another key, or is not live any more once the record is locked.
+ * The usual case of index_find: the slot that index_guess_slot found, maybe some time ago, has the
+ * record, which is no buffered one. NULL: index_find is to be asked. The tag is not compared again:
+ * another key's slot leads to another key, or is not live any more once the record is locked.
  */
-static inline struct record *index_find_first(const struct index *index, uint64_t key,
-					      uint64_t hash, struct index_ref *ret_ref)
+static inline struct record *index_find_at(_Atomic uint64_t *slot, uint64_t key,
+					   struct index_ref *ret_ref)
 {
-	struct index_bucket *bucket = index_bucket_of(index, hash);
-	uint32_t match = index_bucket_match(bucket, hash);
 	struct record *record;
 
-	if (unlikely(!match))
+	if (unlikely(!slot))
 		return NULL;
-	ret_ref->slot = &bucket->slots[index_match_slot(match)];
+	ret_ref->slot = slot;
 	/* Pairs with the release in index_insert: the record's key is set. */
-	ret_ref->entry = atomic_load_explicit(ret_ref->slot, memory_order_acquire);
+	ret_ref->entry = atomic_load_explicit(slot, memory_order_acquire);
 	if (unlikely(!ret_ref->entry || (ret_ref->entry & (INDEX_STUB | INDEX_BUFFERED))))
 		return NULL;
 	record = (struct record *)(uintptr_t)(ret_ref->entry & INDEX_ADDR_MASK);

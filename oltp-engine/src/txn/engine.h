@@ -137,6 +137,7 @@ struct ahead {
 	uint64_t key;
 	uint64_t hash;
 	struct oltp_table *table;
+	_Atomic uint64_t *slot;		/* of the index, most likely the key's; NULL: not known */
 };
 
 enum txn_state {

@@ -273,22 +273,26 @@ enum oltp_rc txn_access(struct oltp_worker *worker, struct oltp_table *table, ui
 
 /*
  * The usual case of txn_access: the record is found at first sight, in memory for good and free.
- * NULL: it is not so, and nothing was done. Inlined, so that what follows from exclusive is not
- * looked up.
+ * NULL: it is not so, and nothing was done but hashing. Inlined, so that what follows from
+ * exclusive is not looked up.
  */
 static __attribute__((always_inline)) inline struct record *
-access_free(struct oltp_worker *worker, struct oltp_table *table, uint64_t key, uint64_t hash,
-	    bool exclusive)
+access_free(struct oltp_worker *worker, struct oltp_table *table, uint64_t key, bool exclusive,
+	    uint64_t *ret_hash)
 {
+	const struct ahead *ahead = txn_ahead(worker, table, key);
+	uint64_t hash = ahead ? ahead->hash : index_hash(key), seen;
 	struct access *access;
 	struct record *record;
 	struct index_ref ref;
-	uint64_t seen;
+
+	*ret_hash = hash;
 
 	if (unlikely(worker->n_accesses == worker->engine->txn_records_max ||
 		     lock_slot_is_wounded(worker->slot, worker->ts)))
 		return NULL;
-	record = index_find_first(&table->index, key, hash, &ref);
+	record = index_find_at(ahead ? ahead->slot : index_guess_slot(&table->index, hash), key,
+			       &ref);
 	if (unlikely(!record || !lock_try_free(&record->lock, worker->ts, exclusive, &seen)))
 		return NULL;
 	if (unlikely(!index_ref_is_live(&ref) ||
@@ -339,8 +343,7 @@ enum oltp_rc oltp_txn_read(struct oltp_worker *worker, struct oltp_table *table,
 
 	if (unlikely(worker->state != TXN_ACTIVE))
 		return OLTP_INVALID;
-	hash = txn_hash_of(worker, table, key);
-	record = access_free(worker, table, key, hash, false);
+	record = access_free(worker, table, key, false, &hash);
 	if (unlikely(!record)) {
 		enum oltp_rc rc = txn_access(worker, table, key, hash, TXN_SHARED, &record);
 
@@ -405,8 +408,7 @@ enum oltp_rc oltp_txn_update(struct oltp_worker *worker, struct oltp_table *tabl
 
 	if (unlikely(worker->state != TXN_ACTIVE || !spans_are_valid(table, spans, n)))
 		return OLTP_INVALID;
-	hash = txn_hash_of(worker, table, key);
-	record = access_free(worker, table, key, hash, true);
+	record = access_free(worker, table, key, true, &hash);
 	/* Mostly the access that was made just now. */
 	nth = worker->n_accesses - 1;
 	if (unlikely(!record)) {
@@ -541,11 +543,13 @@ void oltp_txn_abort(struct oltp_worker *worker)
 
 /* Announcing what a transaction is going to touch: see oltp.h. */
 
-static void prefetch_record(const struct ahead *ahead, const struct oltp_hint *hint)
+static inline void prefetch_record(struct ahead *ahead, const struct oltp_hint *hint)
 {
-	struct record *record = index_guess(&ahead->table->index, ahead->hash);
+	const struct record *record;
 	const uint8_t *first, *last, *second;
 
+	ahead->slot = index_guess_slot(&ahead->table->index, ahead->hash);
+	record = index_guess_record(ahead->slot);
 	if (!record)
 		return;
 	__builtin_prefetch(record, 1);
@@ -580,6 +584,8 @@ void oltp_txn_prefetch(struct oltp_worker *worker, struct oltp_table *table,
 	for (uint32_t i = 0; i < n; i++) {
 		if (hints[i].bytes)
 			prefetch_record(&ahead[i], &hints[i]);
+		else
+			ahead[i].slot = NULL;
 	}
 }
 

@@ -9,15 +9,26 @@
 /* Only oltp_txn_abort is accepted from now on. Returns rc. */
 enum oltp_rc txn_doom(struct oltp_worker *worker, enum oltp_rc rc);
 
-/* Announced accesses are hashed already, if they come in their order. */
+/* Announced accesses, if they come in their order, are known already. NULL: this one is not. */
+static inline const struct ahead *txn_ahead(struct oltp_worker *worker,
+					    const struct oltp_table *table, uint64_t key)
+{
+	const struct ahead *ahead = &worker->ahead[worker->ahead_next];
+
+	if (likely(worker->ahead_next < worker->n_ahead && ahead->key == key &&
+		   ahead->table == table)) {
+		worker->ahead_next++;
+		return ahead;
+	}
+	return NULL;
+}
+
 static inline uint64_t txn_hash_of(struct oltp_worker *worker, const struct oltp_table *table,
 				   uint64_t key)
 {
-	if (worker->ahead_next < worker->n_ahead &&
-	    worker->ahead[worker->ahead_next].key == key &&
-	    worker->ahead[worker->ahead_next].table == table)
-		return worker->ahead[worker->ahead_next++].hash;
-	return index_hash(key);
+	const struct ahead *ahead = txn_ahead(worker, table, key);
+
+	return ahead ? ahead->hash : index_hash(key);
 }
 
 enum txn_access {
