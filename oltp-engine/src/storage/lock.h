@@ -307,9 +307,8 @@ static inline bool lock_try_upgrade(_Atomic uint64_t *word, uint64_t ts, uint64_
  * nothing: a writer must not overwrite data that is still being read. Later readers' swaps continue
  * the release sequence, so the writer sees every reader that has left.
  */
-static inline void lock_release_shared(_Atomic uint64_t *word, uint64_t stamp)
+static inline void lock_release_reader(_Atomic uint64_t *word, uint64_t old, uint64_t stamp)
 {
-	uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
 	uint64_t new;
 
 	do {
@@ -317,6 +316,20 @@ static inline void lock_release_shared(_Atomic uint64_t *word, uint64_t stamp)
 			      (old & LOCK_WAITER) | stamp : old - LOCK_READER_ONE;
 	} while (!atomic_compare_exchange_weak_explicit(word, &old, new, memory_order_release,
 							memory_order_relaxed));
+}
+
+static inline void lock_release_shared(_Atomic uint64_t *word, uint64_t stamp)
+{
+	lock_release_reader(word, atomic_load_explicit(word, memory_order_relaxed), stamp);
+}
+
+/*
+ * The same of a transaction as old as ts, which most likely is alone and took the word when it was
+ * free. So that is tried, and the word is not looked at before.
+ */
+static inline void lock_release_alone(_Atomic uint64_t *word, uint64_t ts, uint64_t stamp)
+{
+	lock_release_reader(word, LOCK_READER_ONE | ts, stamp);
 }
 
 /* A plain store: nobody else changes a writer's word but for WAITER, which may be lost (L4). */

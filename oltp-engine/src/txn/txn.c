@@ -92,11 +92,9 @@ static inline void lock_release(const struct oltp_worker *worker, struct record 
 		lock_release_shared(&record->lock, worker->stamp | flags);
 }
 
-static inline void access_release(const struct oltp_worker *worker, const struct access *access,
-				  bool exclusive, uint64_t flags)
+static inline uint64_t access_flags(const struct access *access)
 {
-	lock_release(worker, access->record, exclusive,
-		     flags | (access->is_taken ? LOCK_TAKEN : 0));
+	return access->is_taken ? LOCK_TAKEN : 0;
 }
 
 /* Does an older transaction wait to write a record that this one holds shared? */
@@ -447,9 +445,11 @@ static void release_all(const struct oltp_worker *worker)
 			n_exclusive += access->kind > ACCESS_SHARED;
 		}
 		for (uint32_t i = 0; i < n_exclusive; i++)
-			access_release(worker, exclusive[i], true, 0);
+			lock_release_exclusive(&exclusive[i]->record->lock,
+					       worker->stamp | access_flags(exclusive[i]));
 		for (uint32_t i = 0; i < n_shared; i++)
-			access_release(worker, shared[i], false, 0);
+			lock_release_alone(&shared[i]->record->lock, worker->ts,
+					   worker->stamp | access_flags(shared[i]));
 	}
 }
 
@@ -525,7 +525,8 @@ void oltp_txn_abort(struct oltp_worker *worker)
 		case ACCESS_EXCLUSIVE:
 		case ACCESS_REPLACE:
 		case ACCESS_DELETE:
-			access_release(worker, access, access->kind != ACCESS_SHARED, LOCK_COUNTED);
+			lock_release(worker, record, access->kind != ACCESS_SHARED,
+				     LOCK_COUNTED | access_flags(access));
 			break;
 		case ACCESS_INSERT:
 		case ACCESS_UNDONE:
