@@ -9,20 +9,27 @@
 #include "ycsb.h"
 
 /* A field: 8 bytes of stamp, then the pattern word over and over; the last copy is cut short. */
-static inline uint64_t ycsb_pattern(uint64_t key, uint32_t field, uint64_t stamp)
+static inline uint64_t ycsb_pattern_base(uint64_t key, uint32_t field)
 {
-	return random64_mix(key * YCSB_FIELDS + field) + stamp * 0x9e3779b97f4a7c15ull;
+	return random64_mix(key * YCSB_FIELDS + field);
 }
 
-static inline void ycsb_field_write(uint8_t *bytes, uint64_t key, uint32_t field, uint64_t stamp)
+/* base: that of the key and the field. */
+static inline void ycsb_field_fill(uint8_t *bytes, uint64_t base, uint64_t stamp)
 {
-	const uint64_t pattern = ycsb_pattern(key, field, stamp), pair[2] = { pattern, pattern };
+	const uint64_t pattern = base + stamp * 0x9e3779b97f4a7c15ull;
+	const uint64_t pair[2] = { pattern, pattern };
 	uint32_t at = sizeof(stamp);
 
 	memcpy(bytes, &stamp, sizeof(stamp));
 	for (; at + sizeof(pair) <= YCSB_FIELD_BYTES; at += sizeof(pair))
 		memcpy(bytes + at, pair, sizeof(pair));
 	memcpy(bytes + at, pair, YCSB_FIELD_BYTES - at);
+}
+
+static inline void ycsb_field_write(uint8_t *bytes, uint64_t key, uint32_t field, uint64_t stamp)
+{
+	ycsb_field_fill(bytes, ycsb_pattern_base(key, field), stamp);
 }
 
 static inline uint64_t ycsb_field_stamp(const uint8_t *bytes)
