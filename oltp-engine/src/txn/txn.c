@@ -83,8 +83,8 @@ struct access *txn_access_push(struct oltp_worker *worker, struct oltp_table *ta
 }
 
 /* flags: LOCK_TAKEN and LOCK_COUNTED, to go with the stamp. */
-static inline void lock_release(const struct oltp_worker *worker, struct record *record, bool exclusive,
-			 uint64_t flags)
+static inline void lock_release(const struct oltp_worker *worker, struct record *record,
+				bool exclusive, uint64_t flags)
 {
 	if (exclusive)
 		lock_release_exclusive(&record->lock, worker->stamp | flags);

@@ -56,26 +56,46 @@ static struct record *find(struct fixture *f, uint64_t key, struct index_ref *re
 	return index_find(&f->index, key, index_hash(key), ret_ref);
 }
 
+/* The short way finds what index_find does, or says that it does not know. True: it knew. */
+static bool is_found_at_once(struct fixture *f, uint64_t key, const struct record *expected)
+{
+	_Atomic uint64_t *slot = index_guess_slot(&f->index, index_hash(key));
+	struct index_ref ref;
+	const struct record *record = index_find_at(slot, key, &ref);
+
+	if (!record)
+		return false;
+	assert_ptr_equal(record, expected);
+	assert_true(index_ref_is_live(&ref));
+	return true;
+}
+
 static void insert_find_remove(uint64_t capacity, uint64_t n)
 {
 	struct fixture *f = fixture_create(capacity);
 	struct record *existing = NULL;
 	struct index_ref ref;
+	uint64_t n_at_once = 0;
 
 	for (uint64_t i = 0; i < n; i++)
 		assert_int_equal(insert(f, i, &existing), 0);
 	for (uint64_t i = 0; i < n; i++) {
 		assert_ptr_equal(find(f, i * 7919, &ref), &f->records[i]);
 		assert_true(index_ref_is_live(&ref));
+		n_at_once += is_found_at_once(f, i * 7919, &f->records[i]);
+		assert_false(is_found_at_once(f, i * 7919 + 1, NULL));
 		assert_int_equal(insert(f, i, &existing), -EEXIST);
 		assert_ptr_equal(existing, &f->records[i]);
 		assert_null(find(f, i * 7919 + 1, &ref));
 	}
+	/* All but those in overflow buckets, and behind another key with the same tag. */
+	assert_true(n_at_once >= (capacity < n ? INDEX_SLOTS - 1 : n * 9 / 10));
 	/* Holes: every third goes, the others stay, and the holes are filled again. */
 	for (uint64_t i = 0; i < n; i += 3) {
 		assert_ptr_equal(find(f, i * 7919, &ref), &f->records[i]);
 		index_remove(&f->index, index_hash(i * 7919), &ref);
 		assert_false(index_ref_is_live(&ref));
+		assert_false(is_found_at_once(f, i * 7919, NULL));
 	}
 	for (uint64_t i = 0; i < n; i++)
 		assert_ptr_equal(find(f, i * 7919, &ref), i % 3 ? &f->records[i] : NULL);

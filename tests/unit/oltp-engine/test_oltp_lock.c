@@ -95,6 +95,43 @@ static void test_what_was_there_is_told(void **state)
 	}
 }
 
+static void test_one_try_takes_free_words_only(void **state)
+{
+	(void)state;
+	for (uint32_t exclusive = 0; exclusive < 2; exclusive++) {
+		_Atomic uint64_t word = LOCK_WAITER | 5;
+		uint64_t seen = ~0ull, held;
+
+		assert_true(lock_try_free(&word, ts_of(9, 9), exclusive, &seen));
+		assert_int_equal(seen, LOCK_WAITER | 5);
+		held = (exclusive ? LOCK_WRITER : LOCK_READER_ONE) | ts_of(9, 9);
+		assert_int_equal(word, held);
+		for (uint32_t again = 0; again < 2; again++)
+			assert_false(lock_try_free(&word, ts_of(3, 3), again, &seen));
+		assert_int_equal(word, held);
+	}
+}
+
+/* Whether it is alone or not, and whoever waits. */
+static void test_reader_leaves_without_a_look(void **state)
+{
+	(void)state;
+	_Atomic uint64_t word = 0;
+	uint64_t seen;
+
+	assert_true(lock_try_shared(&word, ts_of(7, 1), &seen));
+	lock_release_alone(&word, ts_of(7, 1), 5);
+	assert_int_equal(word, 5);
+	for (uint64_t i = 1; i <= 3; i++)
+		assert_true(lock_try_shared(&word, ts_of(i, i), &seen));
+	lock_release_alone(&word, ts_of(1, 1), 6);
+	lock_release_alone(&word, ts_of(3, 3), 6);
+	assert_int_equal(word, LOCK_READER_ONE | ts_of(1, 1));
+	word |= LOCK_WAITER;
+	lock_release_alone(&word, ts_of(2, 2), 6);
+	assert_int_equal(word, LOCK_WAITER | 6);
+}
+
 static void test_age_is_the_oldest_reader(void **state)
 {
 	(void)state;
@@ -485,6 +522,8 @@ int main(void)
 		cmocka_unit_test(test_conflict_matrix),
 		cmocka_unit_test(test_word_is_free_after_release),
 		cmocka_unit_test(test_what_was_there_is_told),
+		cmocka_unit_test(test_one_try_takes_free_words_only),
+		cmocka_unit_test(test_reader_leaves_without_a_look),
 		cmocka_unit_test(test_age_is_the_oldest_reader),
 		cmocka_unit_test(test_upgrade_needs_to_be_alone),
 		cmocka_unit_test(test_readers_do_not_overflow_into_other_bits),

@@ -312,6 +312,44 @@ static void test_hints_change_nothing(void **state)
 	fixture_close(&f);
 }
 
+static void replace(struct oltp_worker *w, struct oltp_table *table, uint64_t key,
+		    const uint8_t *bytes)
+{
+	assert_int_equal(oltp_txn_begin(w), OLTP_OK);
+	assert_int_equal(oltp_txn_delete(w, table, key), OLTP_OK);
+	if (bytes)
+		assert_int_equal(oltp_txn_insert(w, table, key, bytes), OLTP_OK);
+	assert_int_equal(oltp_txn_commit(w), OLTP_OK);
+}
+
+/* Where announcing has found a row, another one may be by the time of the access, or none. */
+static void test_what_was_announced_may_change(void **state)
+{
+	(void)state;
+	const struct oltp_hint hints[] = { { 7, 0, 8, NULL }, { 8, 0, 8, NULL }, { 9, 0, 8, NULL } };
+	uint8_t bytes[RECORD_BYTES];
+	const void *record;
+	struct fixture f;
+
+	fixture_open(&f, NULL);
+	assert_int_equal(oltp_txn_begin(f.w), OLTP_OK);
+	oltp_txn_prefetch(f.w, f.table, hints, 3);
+	fill(bytes, 7, 1);
+	replace(f.other, f.table, 7, bytes);
+	replace(f.other, f.table, 8, NULL);
+	/* Most likely where row 8 was. */
+	assert_int_equal(oltp_txn_begin(f.other), OLTP_OK);
+	assert_int_equal(oltp_txn_insert(f.other, f.table, RECORDS, bytes), OLTP_OK);
+	assert_int_equal(oltp_txn_commit(f.other), OLTP_OK);
+	assert_int_equal(oltp_txn_read(f.w, f.table, 7, &record), OLTP_OK);
+	assert_memory_equal(record, bytes, RECORD_BYTES);
+	assert_int_equal(oltp_txn_read(f.w, f.table, 8, &record), OLTP_NOT_FOUND);
+	fill(bytes, 9, 0);
+	assert_memory_equal(update(f.w, f.table, 9, 0, 8), bytes, RECORD_BYTES);
+	assert_int_equal(oltp_txn_commit(f.w), OLTP_OK);
+	fixture_close(&f);
+}
+
 static void test_worker_destroyed_in_a_transaction(void **state)
 {
 	(void)state;
@@ -559,6 +597,7 @@ int main(void)
 		cmocka_unit_test(test_not_found_and_bad_arguments),
 		cmocka_unit_test(test_limits_of_a_transaction),
 		cmocka_unit_test(test_hints_change_nothing),
+		cmocka_unit_test(test_what_was_announced_may_change),
 		cmocka_unit_test(test_worker_destroyed_in_a_transaction),
 		cmocka_unit_test(test_out_of_memory_at_every_request),
 		cmocka_unit_test(test_records_of_aborted_inserts_are_used_again),
