@@ -326,7 +326,9 @@ static void replace(struct oltp_worker *w, struct oltp_table *table, uint64_t ke
 static void test_what_was_announced_may_change(void **state)
 {
 	(void)state;
-	const struct oltp_hint hints[] = { { 7, 0, 8, NULL }, { 8, 0, 8, NULL }, { 9, 0, 8, NULL } };
+	const struct oltp_hint hints[] = {
+		{ .key = 7, .bytes = 8 }, { .key = 8, .bytes = 8 }, { .key = 9, .bytes = 8 },
+	};
 	uint8_t bytes[RECORD_BYTES];
 	const void *record;
 	struct fixture f;
