@@ -312,10 +312,19 @@ void oltp_txn_prefetch(struct oltp_worker *worker, struct oltp_table *table,
 		       const struct oltp_hint *hints, uint32_t n);
 
 /*
+ * Announces n accesses of the worker's next transaction while one is running: hashes the keys and
+ * brings index lines into the cache at once, and record lines once the running transaction commits.
+ * Best called right after the oltp_txn_prefetch of the running one, so that both wait at the same
+ * time. That of the next one, with the same array of hints, then has nothing left to do. Optional,
+ * only speed depends on it; hints as above, and a second call replaces the first.
+ */
+void oltp_txn_prefetch_next(struct oltp_worker *worker, struct oltp_table *table,
+			    const struct oltp_hint *hints, uint32_t n);
+
+/*
  * Brings the index lines of n keys into the cache, for a transaction to come: its oltp_txn_prefetch
- * then waits for records only. Best called right after the oltp_txn_prefetch of the transaction
- * before it, so that both wait at the same time. Optional, only speed depends on it. table may be
- * NULL if every hint has its own. Any thread, at any time.
+ * then waits for records only. Optional, only speed depends on it. table may be NULL if every hint
+ * has its own. Any thread, at any time.
  */
 void oltp_prefetch_index(struct oltp_table *table, const struct oltp_hint *hints, uint32_t n);
 

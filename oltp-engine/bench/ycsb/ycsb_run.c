@@ -118,7 +118,8 @@ static void look_ahead(struct ycsb_worker *yw)
 		return;
 	ycsb_draw(yw, yw->next);
 	yw->has_next = true;
-	oltp_prefetch_index(yw->ycsb->table, yw->next->hints, yw->next->mix->operations);
+	oltp_txn_prefetch_next(yw->worker, yw->ycsb->table, yw->next->hints,
+			       yw->next->mix->operations);
 }
 
 enum oltp_rc ycsb_run(struct ycsb_worker *yw, const struct ycsb_txn *txn)

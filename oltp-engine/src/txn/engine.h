@@ -138,6 +138,7 @@ struct ahead {
 	uint64_t hash;
 	struct oltp_table *table;
 	_Atomic uint64_t *slot;		/* of the index, most likely the key's; NULL: not known */
+	uint32_t offset, bytes;		/* see oltp_hint */
 };
 
 enum txn_state {
@@ -179,6 +180,11 @@ struct oltp_worker {
 	uint8_t *undo;
 	struct node_version *node_set;
 	struct ahead *ahead;
+	/* Of the next transaction (oltp_txn_prefetch_next); NULL hints: it was not announced. */
+	struct ahead *later;
+	const struct oltp_hint *later_hints;	/* to be compared only */
+	uint32_t n_later;
+	bool is_later_asked;	/* for the records of later: slots are set */
 	uint32_t n_wants;	/* cold records that the last transaction was aborted for */
 	bool wants_room;	/* it was aborted since there was no slot in room_table */
 	struct oltp_table *room_table;

@@ -426,6 +426,100 @@ enum oltp_rc oltp_txn_update(struct oltp_worker *worker, struct oltp_table *tabl
 	return OLTP_OK;
 }
 
+/* Announcing what a transaction is going to touch: see oltp.h. */
+
+static inline void prefetch_record(struct ahead *ahead)
+{
+	const struct record *record;
+	const uint8_t *first, *last, *second;
+
+	ahead->slot = index_guess_slot(&ahead->table->index, ahead->hash);
+	record = index_guess_record(ahead->slot);
+	if (!record)
+		return;
+	__builtin_prefetch(record, 1);
+	first = record->data + ahead->offset;
+	last = first + ahead->bytes - 1;
+	first -= (uintptr_t)first % CACHE_LINE_BYTES;
+	second = first + CACHE_LINE_BYTES < last ? first + CACHE_LINE_BYTES : last;
+	/* One may be there twice: cheaper than a jump that depends on where the span lies. */
+	__builtin_prefetch(first, 1);
+	__builtin_prefetch(second, 1);
+	__builtin_prefetch(last, 1);
+	for (const uint8_t *line = first + 2 * CACHE_LINE_BYTES; line + CACHE_LINE_BYTES <= last;
+	     line += CACHE_LINE_BYTES)
+		__builtin_prefetch(line, 1);
+}
+
+static void ask_records(struct ahead *ahead, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (ahead[i].bytes)
+			prefetch_record(&ahead[i]);
+		else
+			ahead[i].slot = NULL;
+	}
+}
+
+/* The first half. Returns how many. */
+static uint32_t ask_index(const struct oltp_worker *worker, struct ahead *ahead,
+			  struct oltp_table *table, const struct oltp_hint *hints, uint32_t n)
+{
+	if (n > worker->engine->txn_records_max)
+		n = worker->engine->txn_records_max;
+	for (uint32_t i = 0; i < n; i++) {
+		ahead[i].key = hints[i].key;
+		ahead[i].hash = index_hash(hints[i].key);
+		ahead[i].table = hints[i].table ?: table;
+		ahead[i].offset = hints[i].offset;
+		ahead[i].bytes = hints[i].bytes;
+		index_prefetch(&ahead[i].table->index, ahead[i].hash);
+	}
+	return n;
+}
+
+/* If hints were announced as those of the next transaction, they are the present one's now. */
+static bool take_later(struct oltp_worker *worker, const struct oltp_hint *hints)
+{
+	struct ahead *later = worker->later;
+
+	if (!hints || hints != worker->later_hints)
+		return false;
+	worker->later = worker->ahead;
+	worker->later_hints = NULL;
+	worker->ahead = later;
+	worker->n_ahead = worker->n_later;
+	return true;
+}
+
+void oltp_txn_prefetch(struct oltp_worker *worker, struct oltp_table *table,
+		       const struct oltp_hint *hints, uint32_t n)
+{
+	bool is_later = take_later(worker, hints);
+
+	if (!is_later)
+		worker->n_ahead = ask_index(worker, worker->ahead, table, hints, n);
+	worker->ahead_next = 0;
+	if (!is_later || !worker->is_later_asked)
+		ask_records(worker->ahead, worker->n_ahead);
+}
+
+void oltp_txn_prefetch_next(struct oltp_worker *worker, struct oltp_table *table,
+			    const struct oltp_hint *hints, uint32_t n)
+{
+	worker->n_later = ask_index(worker, worker->later, table, hints, n);
+	worker->later_hints = hints;
+	worker->is_later_asked = false;
+}
+
+static inline void ask_later_records(struct oltp_worker *worker)
+{
+	if (worker->later_hints && !worker->is_later_asked) {
+		ask_records(worker->later, worker->n_later);
+		worker->is_later_asked = true;
+	}
+}
+
 /*
  * Whether an access is shared cannot be predicted. So they are sorted first, without a jump that
  * depends on it: one that was predicted wrong costs as much as a lock.
@@ -484,6 +578,8 @@ enum oltp_rc oltp_txn_commit(struct oltp_worker *worker)
 	if (unlikely(worker->has_deletes))
 		txn_rows_commit(worker);
 	release_all(worker);
+	/* No lock is held for longer because of it. */
+	ask_later_records(worker);
 	counter_add(&worker->accesses_committed, worker->n_operations);
 	txn_end(worker);
 	worker->n_retries = 0;
@@ -540,54 +636,6 @@ void oltp_txn_abort(struct oltp_worker *worker)
 	}
 	txn_end(worker);
 	counter_add(&worker->aborts, 1);
-}
-
-/* Announcing what a transaction is going to touch: see oltp.h. */
-
-static inline void prefetch_record(struct ahead *ahead, const struct oltp_hint *hint)
-{
-	const struct record *record;
-	const uint8_t *first, *last, *second;
-
-	ahead->slot = index_guess_slot(&ahead->table->index, ahead->hash);
-	record = index_guess_record(ahead->slot);
-	if (!record)
-		return;
-	__builtin_prefetch(record, 1);
-	first = record->data + hint->offset;
-	last = first + hint->bytes - 1;
-	first -= (uintptr_t)first % CACHE_LINE_BYTES;
-	second = first + CACHE_LINE_BYTES < last ? first + CACHE_LINE_BYTES : last;
-	/* One may be there twice: cheaper than a jump that depends on where the span lies. */
-	__builtin_prefetch(first, 1);
-	__builtin_prefetch(second, 1);
-	__builtin_prefetch(last, 1);
-	for (const uint8_t *line = first + 2 * CACHE_LINE_BYTES; line + CACHE_LINE_BYTES <= last;
-	     line += CACHE_LINE_BYTES)
-		__builtin_prefetch(line, 1);
-}
-
-void oltp_txn_prefetch(struct oltp_worker *worker, struct oltp_table *table,
-		       const struct oltp_hint *hints, uint32_t n)
-{
-	struct ahead *ahead = worker->ahead;
-
-	if (n > worker->engine->txn_records_max)
-		n = worker->engine->txn_records_max;
-	worker->n_ahead = n;
-	worker->ahead_next = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		ahead[i].key = hints[i].key;
-		ahead[i].hash = index_hash(hints[i].key);
-		ahead[i].table = hints[i].table ?: table;
-		index_prefetch(&ahead[i].table->index, ahead[i].hash);
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		if (hints[i].bytes)
-			prefetch_record(&ahead[i], &hints[i]);
-		else
-			ahead[i].slot = NULL;
-	}
 }
 
 void oltp_prefetch_index(struct oltp_table *table, const struct oltp_hint *hints, uint32_t n)

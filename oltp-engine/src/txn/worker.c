@@ -11,6 +11,7 @@ static void worker_free(struct oltp_worker *worker)
 	free(worker->accesses);
 	free(worker->undo);
 	free(worker->ahead);
+	free(worker->later);
 	free(worker->wants);
 	free(worker->node_set);
 	free(worker);
@@ -71,14 +72,15 @@ int oltp_worker_create(struct oltp_engine *engine, struct oltp_worker **ret_work
 	*worker = (struct oltp_worker){ .engine = engine };
 	worker->accesses = calloc(engine->txn_records_max, sizeof(*worker->accesses));
 	worker->ahead = calloc(engine->txn_records_max, sizeof(*worker->ahead));
+	worker->later = calloc(engine->txn_records_max, sizeof(*worker->later));
 	worker->undo = aligned_alloc(CACHE_PAD_BYTES,
 				     (engine->txn_undo_bytes + CACHE_PAD_BYTES - 1) &
 					     ~(CACHE_PAD_BYTES - 1));
 	worker->wants = calloc(engine->txn_records_max, sizeof(*worker->wants));
 	worker->node_set = calloc(engine->txn_records_max, sizeof(*worker->node_set));
 	worker->node = engine->node < 0 ? node_here() : (uint32_t)engine->node;
-	if (!worker->accesses || !worker->ahead || !worker->undo || !worker->wants ||
-	    !worker->node_set)
+	if (!worker->accesses || !worker->ahead || !worker->later || !worker->undo ||
+	    !worker->wants || !worker->node_set)
 		goto out_free;
 	rc = engine->ops->worker_open(worker);
 	if (rc)

@@ -322,6 +322,47 @@ static void replace(struct oltp_worker *w, struct oltp_table *table, uint64_t ke
 	assert_int_equal(oltp_txn_commit(w), OLTP_OK);
 }
 
+/* Announced while another one runs, whatever becomes of that, and of the hints. */
+static void test_hints_of_the_next_change_nothing(void **state)
+{
+	(void)state;
+	struct oltp_hint now[2] = { { .key = 1, .bytes = 8 }, { .key = 2, .bytes = 8 } };
+	struct oltp_hint next[200] = { { .key = 3, .bytes = 8 }, { .key = 4 } };
+	uint8_t bytes[RECORD_BYTES];
+	const void *record;
+	struct fixture f;
+
+	fixture_open(&f, NULL);
+	for (uint32_t round = 0; round < 6; round++) {
+		/* Committed or aborted and run again; announced twice; too many. */
+		for (uint32_t attempt = 0; attempt < 2; attempt++) {
+			oltp_txn_begin(f.w);
+			oltp_txn_prefetch(f.w, f.table, now, 2);
+			if (!attempt)
+				oltp_txn_prefetch_next(f.w, f.table, next, round == 5 ? 200 : 2);
+			if (!attempt && round == 3)
+				oltp_txn_prefetch_next(f.w, f.table, next + 1, 1);
+			assert_int_equal(oltp_txn_read(f.w, f.table, 1, &record), OLTP_OK);
+			if (round % 2 && !attempt)
+				oltp_txn_abort(f.w);
+			else
+				assert_int_equal(oltp_txn_commit(f.w), OLTP_OK);
+		}
+		/* The row has moved since, or the array is one of other hints by now. */
+		fill(bytes, 3, (uint8_t)round);
+		replace(f.other, f.table, 3, bytes);
+		next[1].key = round == 4 ? 5 : 4;
+		oltp_txn_begin(f.w);
+		oltp_txn_prefetch(f.w, f.table, next, 2);
+		assert_int_equal(oltp_txn_read(f.w, f.table, 3, &record), OLTP_OK);
+		assert_memory_equal(record, bytes, RECORD_BYTES);
+		fill(bytes, next[1].key, 0);
+		assert_memory_equal(update(f.w, f.table, next[1].key, 0, 8), bytes, RECORD_BYTES);
+		assert_int_equal(oltp_txn_commit(f.w), OLTP_OK);
+	}
+	fixture_close(&f);
+}
+
 /* Where announcing has found a row, another one may be by the time of the access, or none. */
 static void test_what_was_announced_may_change(void **state)
 {
@@ -599,6 +640,7 @@ int main(void)
 		cmocka_unit_test(test_not_found_and_bad_arguments),
 		cmocka_unit_test(test_limits_of_a_transaction),
 		cmocka_unit_test(test_hints_change_nothing),
+		cmocka_unit_test(test_hints_of_the_next_change_nothing),
 		cmocka_unit_test(test_what_was_announced_may_change),
 		cmocka_unit_test(test_worker_destroyed_in_a_transaction),
 		cmocka_unit_test(test_out_of_memory_at_every_request),
