@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "oltp-engine/src/base/util.h"
 #include "ycsb_private.h"
 #include "ycsb_record.h"
 
@@ -248,11 +247,11 @@ static void book(struct ycsb_worker *yw, const struct ycsb_txn *txn)
 {
 	for (uint32_t i = 0; i < txn->mix->operations; i++) {
 		uint8_t kind = txn->operations[i].kind;
-		uint64_t is_update = kind <= YCSB_MODIFY;
+		uint64_t is_update = kind == YCSB_UPDATE || kind == YCSB_MODIFY;
 
 		yw->books.updates += is_update;
 		yw->books.weighted_updates += ycsb_key_weight(txn->hints[i].key) & -is_update;
-		if (unlikely(kind == YCSB_INSERT)) {
+		if (kind == YCSB_INSERT) {
 			yw->books.inserts++;
 			yw->books.inserted_keys += ycsb_key_weight(txn->hints[i].key);
 			growth_commit(yw->ycsb->growth, txn->numbers[i]);

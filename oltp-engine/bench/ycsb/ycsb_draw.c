@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <math.h>
 
-#include "oltp-engine/src/base/util.h"
 #include "ycsb_private.h"
 #include "ycsb_record.h"
 
@@ -171,12 +170,11 @@ void ycsb_draw(struct ycsb_worker *yw, struct ycsb_txn *txn)
 		uint16_t rows = 0;
 
 		/* With no number to be had, one of the reads that make up most of such mixes. */
-		if (unlikely(kind == YCSB_INSERT) && !growth_take(ycsb->growth, &txn->numbers[i]))
+		if (kind == YCSB_INSERT && !growth_take(ycsb->growth, &txn->numbers[i]))
 			kind = YCSB_READ;
-		if (unlikely(kind == YCSB_SCAN))
+		if (kind == YCSB_SCAN)
 			rows = (uint16_t)(1 + random64_below(&random, ycsb->config.scan_rows));
-		number = unlikely(kind == YCSB_INSERT) ? txn->numbers[i] :
-							 draw_number(ycsb, &random);
+		number = kind == YCSB_INSERT ? txn->numbers[i] : draw_number(ycsb, &random);
 		txn->operations[i] = (struct ycsb_operation){ (uint8_t)kind, (uint8_t)field, rows };
 		hint->key = ycsb_key(ycsb, number);
 		hint->offset = ycsb_field_offset(field);
