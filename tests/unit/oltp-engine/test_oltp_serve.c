@@ -292,7 +292,7 @@ static void test_cpus_come_and_go(void **state)
 	usleep(2 * TURN_US);
 	snprintf(command, sizeof(command), "relocate %s unix:%s fixed 2 limit-s 20\n", link,
 		 nodes[1].clients);
-	/* The nodes greet one another within seconds; a machine that is too busy for that tries again. */
+	/* A greeting has a second for each message: on a machine that is too busy, once more. */
 	do {
 		node_say(&nodes[0], command, answer, sizeof(answer));
 	} while (strstr(answer, strerror(ETIMEDOUT)));
