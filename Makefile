@@ -39,7 +39,7 @@ ifneq ($(WERROR),)
 ALL_CFLAGS += -Werror
 endif
 ifneq ($(SAN),)
-ALL_CFLAGS += -O1 -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
+ALL_CFLAGS += -O1 -g1 -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 ALL_LDFLAGS += -fsanitize=$(SAN)
 endif
 ifneq ($(STATIC),)
@@ -139,10 +139,13 @@ $(B)/%.o: %.c $(B)/.flags
 -include $(patsubst %.o,%.d,$(sort $(OBJS)))
 
 # Rewritten only when the compiler or its options change, so that such a change rebuilds everything.
+# Where warnings were errors nothing is to be built again without that.
 FLAGS_NOW := $(CC) $(ALL_CFLAGS) / $(ALL_LDFLAGS)
 $(B)/.flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' > $@
+	@echo '$(FLAGS_NOW)' | cmp -s - $@ || \
+		$(if $(WERROR),false,sed 's/ -Werror / /' $@ 2>/dev/null | grep -Fqx -- '$(FLAGS_NOW)') || \
+		echo '$(FLAGS_NOW)' > $@
 FORCE:
 
 ##@ Everyday

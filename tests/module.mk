@@ -2,8 +2,8 @@
 #
 # Tests of the build and lab scripts themselves.
 $(eval $(call check_step,tools,cpu,300,,tests/tools/run))
-$(eval $(call check_step,options,cpu,60,build-gcc,tests/tools/options build/gcc/bin))
-$(eval $(call check_step,net,vm,900,build-gcc,tests/net/server build/gcc/bin))
+$(eval $(call check_step,options,cpu,60,build,tests/tools/options build/host/bin))
+$(eval $(call check_step,net,vm,900,build,tests/net/server build/host/bin))
 $(eval $(call check_step,lab,vm,600,qemu,tests/lab/run))
 # Two VMs fill a core of the machine, and what is beside them may be slow: long limits.
 $(eval $(call check_step,throttle,vm,900,build qemu,tests/lab/throttle))
