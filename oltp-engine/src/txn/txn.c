@@ -203,6 +203,19 @@ static enum oltp_rc not_in_memory(struct oltp_worker *worker, struct oltp_table 
 	return txn_doom(worker, OLTP_COLD);
 }
 
+/* The record is locked and the one that was meant; its lock word was seen before that. */
+static __attribute__((always_inline)) inline void
+access_note(struct oltp_worker *worker, struct oltp_table *table, struct record *record,
+	    const struct index_ref *ref, bool exclusive, uint64_t hash, uint64_t seen)
+{
+	struct access *access = txn_access_push(worker, table, record, ref,
+						exclusive ? ACCESS_EXCLUSIVE : ACCESS_SHARED);
+
+	if (unlikely(promise_watches(&worker->engine->promise, hash)))
+		access->is_taken = promise_use(worker, table, seen, exclusive);
+	worker->n_operations++;
+}
+
 /*
  * The record found may be taken out of the index before it is locked. What is missing is looked for
  * once more, with the chain's version read before that.
@@ -223,7 +236,6 @@ enum oltp_rc txn_access(struct oltp_worker *worker, struct oltp_table *table, ui
 	for (;;) {
 		struct index_ref ref;
 		struct record *record = index_find(&table->index, key, hash, &ref);
-		struct access *access;
 		uint64_t seen;
 
 		if (unlikely(!record)) {
@@ -257,11 +269,7 @@ enum oltp_rc txn_access(struct oltp_worker *worker, struct oltp_table *table, ui
 			   atomic_load_explicit(&record->key, memory_order_relaxed) == key)) {
 			if (unlikely(ref.entry & INDEX_BUFFERED))
 				worker->engine->ops->cold_used(record, exclusive);
-			access = txn_access_push(worker, table, record, &ref,
-						 exclusive ? ACCESS_EXCLUSIVE : ACCESS_SHARED);
-			if (unlikely(promise_watches(&worker->engine->promise, hash)))
-				access->is_taken = promise_use(worker, table, seen, exclusive);
-			worker->n_operations++;
+			access_note(worker, table, record, &ref, exclusive, hash, seen);
 			*ret_record = record;
 			return OLTP_OK;
 		}
@@ -280,12 +288,10 @@ access_free(struct oltp_worker *worker, struct oltp_table *table, uint64_t key, 
 {
 	const struct ahead *ahead = txn_ahead(worker, table, key);
 	uint64_t hash = ahead ? ahead->hash : index_hash(key), seen;
-	struct access *access;
 	struct record *record;
 	struct index_ref ref;
 
 	*ret_hash = hash;
-
 	if (unlikely(worker->n_accesses == worker->engine->txn_records_max ||
 		     lock_slot_is_wounded(worker->slot, worker->ts)))
 		return NULL;
@@ -298,11 +304,7 @@ access_free(struct oltp_worker *worker, struct oltp_table *table, uint64_t key, 
 		lock_release(worker, record, exclusive, 0);
 		return NULL;
 	}
-	access = txn_access_push(worker, table, record, &ref,
-				 exclusive ? ACCESS_EXCLUSIVE : ACCESS_SHARED);
-	if (unlikely(promise_watches(&worker->engine->promise, hash)))
-		access->is_taken = promise_use(worker, table, seen, exclusive);
-	worker->n_operations++;
+	access_note(worker, table, record, &ref, exclusive, hash, seen);
 	return record;
 }
 
