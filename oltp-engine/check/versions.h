@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the parts of the checker share: lists and rows (objects), the values written to them
+ * Shared by the parts of the checker: lists and rows (objects), the values written to them
  * (versions), and which transaction read which version.
  *
  *   versions.c	objects and versions of all transactions; which of unknown outcome were seen
