@@ -60,15 +60,28 @@ static void window_add(struct search_window *window, double rate, uint64_t commi
 	window->waste += waste;
 }
 
-/* Of a full window. */
+/*
+ * Of a full window: a trimmed mean, and the variance of that by the winsorized slices (Tukey and
+ * McLaughlin 1963): those that are left out count as the nearest that is not.
+ */
 static struct search_figures window_figures(const struct search_window *window)
 {
 	uint32_t n = window->n, cut = window->committed < COMMITS_ENOUGH * n ? 0 : n / TRIM;
-	double sum = 0;
+	uint32_t kept = n - 2 * cut;
+	const double *rates = window->rates + cut;
+	double mean = 0, winsorized, squares = 0;
 
-	for (uint32_t i = cut; i < n - cut; i++)
-		sum += window->rates[i];
-	return (struct search_figures){ sum / (n - 2 * cut), window->waste / n };
+	for (uint32_t i = 0; i < kept; i++)
+		mean += rates[i] / kept;
+	winsorized = (mean * kept + cut * (rates[0] + rates[kept - 1])) / n;
+	for (uint32_t i = 0; i < kept; i++)
+		squares += square(rates[i] - winsorized);
+	squares += cut * (square(rates[0] - winsorized) + square(rates[kept - 1] - winsorized));
+	return (struct search_figures){
+		.rate = mean,
+		.waste = window->waste / n,
+		.rate_variance = squares * n / ((double)(n - 1) * kept * kept),
+	};
 }
 
 static void side_add(struct search_side *side, uint32_t cpus, struct search_figures window)
@@ -78,13 +91,16 @@ static void side_add(struct search_side *side, uint32_t cpus, struct search_figu
 	side->latest = window;
 	side->mean.rate += (window.rate - side->mean.rate) / side->windows;
 	side->mean.waste += (window.waste - side->mean.waste) / side->windows;
+	side->mean.rate_variance +=
+		(window.rate_variance - side->mean.rate_variance) / side->windows;
 }
 
 void search_init(struct search *s, uint64_t now_ns)
 {
 	*s = (struct search){
 		.goal = UINT32_MAX,
-		.noise = { RATE_NOISE_FIRST, WASTE_NOISE_FIRST },
+		.rate_noise = RATE_NOISE_FIRST,
+		.waste_noise = WASTE_NOISE_FIRST,
 		.phase_ns = now_ns,
 		.blind_ns = now_ns + BLIND_FIRST_NS,
 		.blind_length_ns = BLIND_FIRST_NS,
@@ -98,13 +114,13 @@ static void note_noise(struct search *s, const struct search_side *side,
 	double sum = window.rate + side->mean.rate, scale = 1 + 1.0 / side->windows;
 	double rate, waste = square(window.waste - side->mean.waste) / scale;
 
-	s->noise.waste += NOISE_WEIGHT * (waste - s->noise.waste);
+	s->waste_noise += NOISE_WEIGHT * (waste - s->waste_noise);
 	if (sum <= 0)
 		return;
 	rate = square(2 * (window.rate - side->mean.rate) / sum) / scale;
 	if (rate > RATE_NOISE_MAX)
 		rate = RATE_NOISE_MAX;
-	s->noise.rate += NOISE_WEIGHT * (rate - s->noise.rate);
+	s->rate_noise += NOISE_WEIGHT * (rate - s->rate_noise);
 }
 
 static bool is_still(struct search *s, uint64_t slice_ns, uint64_t committed)
@@ -209,9 +225,9 @@ static void begin_search(struct search *s, const struct search_facts *f, bool is
 }
 
 /* The workload has shifted: searches from the CPUs that are held now. */
-static void restart(struct search *s, const struct search_facts *f, bool is_better)
+static void restart(struct search *s, const struct search_facts *f)
 {
-	bool is_up = is_better && f->n_cpus < f->n_max;
+	bool is_up = s->is_better && f->n_cpus < f->n_max;
 
 	s->n_probes = 0;
 	s->base.windows = 0;
@@ -273,10 +289,16 @@ enum verdict {
 	V_UNDO,
 };
 
-/* Of the mean of a side. */
+/*
+ * Of the mean rate of a side. Windows differ by what changes within seconds, too, which slices of
+ * one do not show; but how they did so with another load says nothing of one that is less even.
+ */
 static double side_variance(const struct search *s, const struct search_side *side)
 {
-	return s->noise.rate * square(side->mean.rate) / side->windows;
+	double between = s->rate_noise * square(side->mean.rate);
+	double within = side->mean.rate_variance;
+
+	return (between > within ? between : within) / side->windows;
 }
 
 /* Compares the windows with the old and with the new number of CPUs. */
@@ -301,6 +323,9 @@ static enum verdict compare(const struct search *s)
 
 static void keep(struct search *s, const struct search_facts *f)
 {
+	/* A probe that pays: the load is no longer that of the search. Soon all CPUs are tried. */
+	if (s->is_probe && s->other.mean.rate >= s->base.mean.rate)
+		s->n_probes = 0;
 	s->base = s->other;
 	s->is_probe = s->is_blind = false;
 	if (s->is_up)
@@ -324,12 +349,13 @@ static bool has_shifted(const struct search *s, const struct search_side *side,
 			struct search_figures window, bool *ret_is_better)
 {
 	double rate = window.rate - side->mean.rate, waste = window.waste - side->mean.waste;
-	double scale = 1 + 1.0 / side->windows;
+	const struct search_side alone = { .windows = 1, .mean = window };
+	double variance = side_variance(s, side) + side_variance(s, &alone);
 	bool is_rate = square(rate) > square(SHIFT_RATE * side->mean.rate) &&
-		       is_beyond(rate, SHIFT_ERRORS,
-				 scale * s->noise.rate * square(side->mean.rate));
+		       is_beyond(rate, SHIFT_ERRORS, variance);
 	bool is_waste = square(waste) > square(SHIFT_WASTE) &&
-			is_beyond(waste, SHIFT_ERRORS, scale * s->noise.waste);
+			is_beyond(waste, SHIFT_ERRORS,
+				  (1 + 1.0 / side->windows) * s->waste_noise);
 
 	/* Waste says more of scaling than a machine that got slower or faster. */
 	*ret_is_better = is_waste ? waste < 0 : rate > 0;
@@ -345,11 +371,12 @@ static bool restart_if_shifted(struct search *s, const struct search_facts *f,
 	if (!side->windows || side->cpus != f->n_cpus ||
 	    !has_shifted(s, side, window, &is_better))
 		return false;
+	s->is_better = is_better;
 	/* Nothing was decided for fewer CPUs that are on trial. */
 	if (s->is_other && !s->is_up)
 		move_to(s, f, s->base.cpus, THEN_RESTART);
 	else
-		restart(s, f, is_better);
+		restart(s, f);
 	return true;
 }
 
@@ -428,7 +455,7 @@ static void arrive(struct search *s, const struct search_facts *f)
 		next_try(s, f);
 		break;
 	case THEN_RESTART:
-		restart(s, f, false);
+		restart(s, f);
 		s->skip = SKIP_SLICES;
 		break;
 	}

@@ -16,8 +16,8 @@
  *
  * Hysteresis: a CPU that is given up may have brought a little, one that is taken must bring more.
  * And a difference is clear only if it is larger than noise: than windows with the same number of
- * CPUs differed from one another of late. Slices in which the policy itself was not called in time
- * are left out: the machine stood still.
+ * CPUs differed from one another of late, and than the slices of these windows differ. Slices in
+ * which the policy itself was not called in time are left out: the machine stood still.
  *
  * Nothing is known of the workload but throughput and waste: the time that workers spend on
  * transactions that had met a conflict. Waste bounds what fewer CPUs can bring, since at best the
@@ -61,13 +61,14 @@ enum search_phase {
 enum search_then {
 	THEN_MEASURE,
 	THEN_TRY,		/* the next number */
-	THEN_RESTART,
+	THEN_RESTART,		/* is_better */
 };
 
 /* Figures of one window, or means of several. */
 struct search_figures {
 	double rate;		/* transactions per second */
 	double waste;		/* share of the workers' time */
+	double rate_variance;	/* of the rate, by how its slices differ */
 };
 
 /* One number of CPUs in a comparison. */
@@ -79,6 +80,7 @@ struct search_side {
 struct search {
 	enum search_phase phase;
 	enum search_then then;		/* S_MOVE */
+	bool is_better;			/* the shift looked as if scaling improved */
 	uint64_t phase_ns;		/* when it began */
 	uint32_t goal;			/* UINT32_MAX: all there are */
 	struct search_side base, other;
@@ -91,7 +93,7 @@ struct search {
 	uint64_t slice_ns, slice_committed, slice_stalled_ns;
 	double usual_rate;		/* of the last window */
 	/* Variance of windows with the same CPUs, that of the rate over the square of the rate. */
-	struct search_figures noise;
+	double rate_noise, waste_noise;
 	/* The search that is going on. */
 	bool is_up, has_turned;
 	bool is_probe;			/* a single try, until one is kept */

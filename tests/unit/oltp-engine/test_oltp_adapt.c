@@ -228,6 +228,56 @@ static void test_a_disturbed_machine(void **state)
 	}
 }
 
+/*
+ * Contention makes throughput uneven, too: the worker that is out of quota holds the lock that all
+ * want. How even it was before says nothing of that.
+ */
+static void test_contention_brings_noise(void **state)
+{
+	(void)state;
+	enum { RUNS = 100 };
+	uint32_t n_right = 0;
+
+	for (uint64_t seed = 0; seed < RUNS; seed++) {
+		struct model m;
+		bool is_right;
+
+		model_init(&m, 4, 4, 4);
+		m.random = (seed + 1) * 0x9e3779b97f4a7c15ull;
+		model_set_calm(&m);
+		model_run(&m, 28);
+		model_set_contended(&m, 3.5);
+		m.noise = 1.5;
+		model_run(&m, 14);
+		is_right = is_held(&m, 4, 4, 10);
+		model_set_calm(&m);
+		m.noise = 0.1;
+		model_run(&m, 4);
+		n_right += is_held(&m, 8, 8, 4) && is_right;
+	}
+	print_message("noise that comes and goes: %u of %u runs right\n", n_right, RUNS);
+	assert_true(n_right >= RUNS * 95 / 100);
+}
+
+/* Contention ends at any moment of a comparison, also while fewer CPUs are on trial. */
+static void test_contention_ends_during_a_trial(void **state)
+{
+	(void)state;
+
+	for (uint32_t at_ms = 0; at_ms < 20000; at_ms += 100) {
+		struct model m;
+
+		model_init(&m, 1, 4, 4);
+		model_set_contended(&m, 3.5);
+		model_run(&m, 10 + at_ms / 1e3);
+		model_set_calm(&m);
+		model_run(&m, 5);
+		if (m.n_cpus != 8)
+			print_message("calm after %u ms: %u CPUs\n", at_ms, m.n_cpus);
+		assert_int_equal(m.n_cpus, 8);
+	}
+}
+
 /* One stall, whenever it comes, while the engine finds out that all CPUs pay again. */
 static void test_a_stall_in_the_wrong_moment(void **state)
 {
@@ -409,6 +459,8 @@ int main(void)
 		cmocka_unit_test(test_a_wavering_machine),
 		cmocka_unit_test(test_a_machine_that_stands_still),
 		cmocka_unit_test(test_a_disturbed_machine),
+		cmocka_unit_test(test_contention_brings_noise),
+		cmocka_unit_test(test_contention_ends_during_a_trial),
 		cmocka_unit_test(test_a_stall_in_the_wrong_moment),
 		cmocka_unit_test(test_host_has_its_way),
 		cmocka_unit_test(test_traffic_doubles),
