@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The VM that shows how fast the machine is: what it says, and that verdicts go by it."""
+import re
 import unittest
 from unittest import mock
 
 import made_up
 from harness.judge import yardstick
 from harness.measure import yardstick_vm
+from scenarios.contention import plan as contention_plan
+from scenarios.isolate import plan as isolate_plan
 from scenarios.outcome import summarize
+from scenarios.scale import plan as scale_plan
 
 
 def failing(run, host):
@@ -62,6 +66,16 @@ class Yardstick(unittest.TestCase):
                 tour()
         self.assertEqual(visited, [(77, {2}), (77, {4}), (77, {2})])
         meter.threads_of.assert_called_with(yardstick.NAME)
+
+    def test_it_has_as_many_records_as_the_others(self):
+        """With a quarter of them it was slowed by half as much again as they were."""
+        for module in (scale_plan, contention_plan, isolate_plan):
+            made = module.make(False, 1, 1.0, 0.2)
+            with self.subTest(module.__name__):
+                vms = [made.yardstick, *made.vms]
+                self.assertEqual(1, len({vm.memory_mib for vm in vms}))
+                self.assertEqual(1, len({re.search(r"--records \d+", vm.options["server"])[0]
+                                         for vm in vms}))
 
     def test_a_slow_machine_is_no_slow_plateau(self):
         self.assertEqual(failing(*scale(0.6, 0.6)), set())

@@ -3,6 +3,7 @@ $(eval $(call prog,ebbt-plug,tests/vm/guest/plug-bench.c,,,))
 $(eval $(call prog,ebbt-membench,tests/vm/guest/ebb-membench.c,,,))
 $(eval $(call prog,ebbt-memhold,tests/vm/guest/ebb-memhold.c,,,))
 $(eval $(call prog,ebbt-baseline,tests/vm/guest/ebb-baseline.c,,,))
+$(eval $(call prog,ebbt-tour,tests/vm/guest/ebb-tour.c,,,))
 $(eval $(call prog,ebbt-cpubench,tests/vm/guest/ebb-cpubench.c,liboltp-bench liboltp libebb))
 
 # Whole VMs with libvirt and the agent.

@@ -8,7 +8,8 @@ from harness.stage.plan import (CORES, FEW_CONFLICTS, SOCKETS, Plan, default_sha
 # Updates only, and many of them: with a high theta nearly all transactions want the hottest record,
 # which is locked for half of the time of each. With a low one there are enough records for few to
 # meet, even with workers that are out of quota while they hold locks.
-WORKLOAD, MEMORY_MIB = "--records 400000 --operations 40 --update 1", 640
+RECORDS, MEMORY_MIB = 400000, 640
+WORKLOAD = f"--records {RECORDS} --operations 40 --update 1"
 LOW, HIGH = 0.5, 0.99
 # The engine compares numbers of CPUs for up to 12 s, half of the time with fewer, before it watches
 # what it found for 2, 4, 8 s and so on; what it holds is what it has for most of a phase's end.
@@ -33,5 +34,6 @@ def make(ablate, seed, time_scale, share=None, tier=None):
     set_tier([vm], tier)
     return Plan(host_of(SOCKETS, CORES, 1, share, with_yardstick=True), "strict", [vm],
                 HIGH_S * time_scale, tier,
-                yardstick=yardstick_vm.vm(SOCKETS, FEW_CONFLICTS, MONITOR_MS, seed),
+                yardstick=yardstick_vm.vm(SOCKETS, f"--records {RECORDS} {FEW_CONFLICTS}",
+                                          MEMORY_MIB, MONITOR_MS, seed),
                 more={"load": {"low": LOW, "high": HIGH, "seconds": seconds}})

@@ -29,5 +29,5 @@ def make(ablate, seed, time_scale, share=None, tier=None):
     sockets = {vm.name: [cell.host_node for cell in vm.cells] for vm in vms}
     return Plan(host_of(SOCKETS, CORES, THREADS, share, with_yardstick=True), policy, vms,
                 DWELL_S * time_scale, tier,
-                yardstick=yardstick_vm.vm(SOCKETS, FEW_CONFLICTS, REPORT_MS, seed),
+                yardstick=yardstick_vm.vm(SOCKETS, WORKLOAD, MEMORY_MIB, REPORT_MS, seed),
                 more={"load": {"sockets": sockets}, "policy": policy})
