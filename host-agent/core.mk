@@ -11,7 +11,7 @@ $(eval $(call lib,ebb-core,$(wildcard $(addprefix host-agent/,model/*.c core/*.c
 	policies/*.c policies/*/*.c)),))
 $(eval $(call lib,ebb-fake,$(wildcard host-agent/backend/*.c host-agent/backend/fake/*.c),))
 
-$(eval $(call unit_test_single,test_core_sim,tests/sim/test_core_sim.c $(EBB_WORLD), \
+$(eval $(call unit_test_model,test_core_sim,tests/sim/test_core_sim.c $(EBB_WORLD), \
 	ebb-fake ebb-core,,))
 $(eval $(call unit_test_single,test_fake_need,$(EBB_TEST)/test_fake_need.c $(EBB_WORLD), \
 	ebb-fake ebb-core,,))
@@ -34,6 +34,8 @@ $(foreach t,fair pairs strict,$(eval $(call unit_test_single,test_policy_$(t), \
 	$(EBB_TEST)/test_policy_$(t).c,ebb-core,,)))
 $(foreach t,isolate spot,$(eval $(call unit_test_single,test_policy_$(t), \
 	$(EBB_TEST)/test_policy_$(t).c $(EBB_TEST)/policy_bench.c,ebb-core,,)))
-$(foreach t,broker vom,$(eval $(call unit_test_single,test_policy_$(t), \
-	$(EBB_TEST)/test_policy_$(t).c $(EBB_TEST)/broker_bench.c,ebb-core,,)))
+$(eval $(call unit_test_model,test_policy_broker,$(EBB_TEST)/test_policy_broker.c \
+	$(EBB_TEST)/broker_bench.c,ebb-core,,))
+$(eval $(call unit_test_single,test_policy_vom,$(EBB_TEST)/test_policy_vom.c \
+	$(EBB_TEST)/broker_bench.c,ebb-core,,))
 $(eval $(call unit_test_native,test_core_scale,$(EBB_TEST)/test_core_scale.c,ebb-core,,))

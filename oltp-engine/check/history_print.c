@@ -36,7 +36,7 @@ size_t history_op_print(const struct history *history, const struct history_op *
 			size_t room)
 {
 	static const char letters[] = "alwrids";
-	const uint64_t *values = history->values.at + op->at;
+	const uint64_t *values = VEC_PLACE(history->values, op->at);
 	struct text out = { text, room, 0 };
 
 	put(&out, "%c:%" PRIu64, letters[op->kind], op->key);

@@ -9,7 +9,7 @@
 
 static const uint64_t *values_of(const struct checker *c, const struct history_op *op)
 {
-	return c->history->values.at + op->at;
+	return VEC_PLACE(c->history->values, op->at);
 }
 
 static void find_longest(struct checker *c)
@@ -72,7 +72,7 @@ static int check_own_order(struct checker *c, uint32_t object)
 static int order_list(struct checker *c, uint32_t object)
 {
 	struct object *o = &c->objects.at[object];
-	const uint64_t *values = c->history->values.at + o->longest_at;
+	const uint64_t *values = VEC_PLACE(c->history->values, o->longest_at);
 	int rc = 0;
 
 	o->order = c->orders.n;
@@ -135,7 +135,7 @@ static int unseen_edges(struct checker *c, const struct object *o, uint32_t from
 static int order_edges_of(struct checker *c, uint32_t object)
 {
 	const struct object *o = &c->objects.at[object];
-	struct order *order = c->orders.at + o->order;
+	struct order *order = VEC_PLACE(c->orders, o->order);
 	uint32_t next = o->longest_n, before = NO_VERSION;
 	uint64_t n_unseen = 0;
 	int rc = 0;
@@ -177,7 +177,7 @@ static uint32_t without_own(const struct checker *c, const struct order *order, 
 static int read_edges(struct checker *c, uint32_t txn, uint32_t object, uint32_t n)
 {
 	const struct object *o = &c->objects.at[object];
-	const struct order *order = c->orders.at + o->order;
+	const struct order *order = VEC_PLACE(c->orders, o->order);
 	uint32_t others = without_own(c, order, n, txn), seen = o->initial, next;
 	int rc = 0;
 
@@ -213,7 +213,7 @@ static int check_read(struct checker *c, uint32_t txn, const struct touch *touch
 	const struct object *o = &c->objects.at[touch->object];
 	const struct history_op *op = &c->history->ops.at[touch->op];
 	const uint64_t *values = values_of(c, op);
-	const uint64_t *longest = c->history->values.at + o->longest_at;
+	const uint64_t *longest = VEC_PLACE(c->history->values, o->longest_at);
 	int rc = 0;
 
 	if (!op->n || !memcmp(values, longest, op->n * sizeof(*values)))

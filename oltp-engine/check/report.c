@@ -87,7 +87,7 @@ static void print_step(const struct report *report, const struct check_step *s, 
 
 static void print_cycle(const struct report *report, const struct check_anomaly *a, FILE *out)
 {
-	const struct check_step *steps = report->result->steps.at + a->first_step;
+	const struct check_step *steps = VEC_PLACE(report->result->steps, a->first_step);
 
 	fprintf(out, "  a cycle of %" PRIu32 "%s:\n", a->n_steps,
 		a->is_timed ? ", by the order of time" :

@@ -40,7 +40,7 @@ static int add_op(const struct checker *c, size_t index, struct touches *touches
 		[HISTORY_INSERT] = TOUCH_INSERT, [HISTORY_DELETE] = TOUCH_DELETE,
 	};
 	const struct history_op *op = &c->history->ops.at[index];
-	const uint64_t *values = c->history->values.at + op->at;
+	const uint64_t *values = VEC_PLACE(c->history->values, op->at);
 	bool is_list = op->kind == HISTORY_APPEND || op->kind == HISTORY_LIST;
 	struct touch touch = { .op = (uint32_t)index, .version = NO_VERSION, .value = op->value };
 	int rc = 0;
@@ -84,7 +84,7 @@ bool touches_have(const struct touches *touches, uint32_t object)
 int touches_missed(const struct checker *c, const struct history_op *scan,
 		   int (*fn)(void *ctx, uint32_t object), void *ctx)
 {
-	const uint64_t *found = c->history->values.at + scan->at;
+	const uint64_t *found = VEC_PLACE(c->history->values, scan->at);
 	size_t low = 0, high = c->rows.n;
 	uint32_t next = 0;
 	int rc = 0;

@@ -10,6 +10,9 @@
 
 #define VEC(type)	struct { type *at; size_t n, room; }
 
+/* The place of item i, or of the end; NULL if there never was an item: C knows no NULL + 0. */
+#define VEC_PLACE(vec, i)	((vec).at ? (vec).at + (i) : NULL)
+
 /* The same items with room for more, NULL: no memory, and they are as before. */
 static inline void *vec_grow(void *at, size_t *room, size_t item_bytes)
 {

@@ -166,7 +166,7 @@ static void observe_row(struct checker *c, uint64_t key, uint64_t value)
 
 static void observe_op(struct checker *c, const struct history_op *op)
 {
-	const uint64_t *values = c->history->values.at + op->at;
+	const uint64_t *values = VEC_PLACE(c->history->values, op->at);
 
 	switch (op->kind) {
 	case HISTORY_READ:

@@ -246,7 +246,9 @@ int dist_conn_send(struct dist_conn *conn, const struct dist_frame *frame, const
 		for (uint32_t i = 0; i < 2; i++) {
 			size_t part = (size_t)n < parts[i].iov_len ? (size_t)n : parts[i].iov_len;
 
-			parts[i].iov_base = (uint8_t *)parts[i].iov_base + part;
+			/* A part without bytes has no place either. */
+			if (part)
+				parts[i].iov_base = (uint8_t *)parts[i].iov_base + part;
 			parts[i].iov_len -= part;
 			n -= (ssize_t)part;
 		}

@@ -128,14 +128,13 @@ enum oltp_rc keyspace_name(struct keyspace *ks, struct oltp_worker *worker, uint
 enum oltp_rc keyspace_value(struct keyspace *ks, struct oltp_worker *worker, uint64_t slot,
 			    const struct row *row, struct resp_arg *ret_value)
 {
-	struct layout layout;
+	const struct layout layout = layout_of_row(row);
 	enum oltp_rc rc;
 
 	ret_value->n = row->value_bytes;
-	ret_value->bytes = row->body + row->name_bytes;
+	ret_value->bytes = layout.is_name_out ? row->body : row->body + row->name_bytes;
 	if (!row->place || !row->value_bytes)
 		return OLTP_OK;
-	layout = layout_of_row(row);
 	rc = out_read(ks, worker, slot, row, &ret_value->bytes);
 	if (!rc && layout.is_name_out)
 		ret_value->bytes += row->name_bytes;

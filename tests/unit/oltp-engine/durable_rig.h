@@ -18,18 +18,10 @@
 
 #include "log_faults.h"
 #include "oltp-engine/src/txn/engine.h"
+#include "tests/lib/sanitizers.h"
 
 /* Under a sanitizer everything takes so much longer that one of so many must do. */
-#define DURABLE_FEWER		1u
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#undef DURABLE_FEWER
-#define DURABLE_FEWER		8u
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#undef DURABLE_FEWER
-#define DURABLE_FEWER		8u
-#endif
-#endif
+#define DURABLE_FEWER		(HAS_ASAN || HAS_TSAN ? 8u : 1u)
 
 #define DURABLE_WORKERS		2u
 #define DURABLE_KEYS		16u	/* rows of each worker */

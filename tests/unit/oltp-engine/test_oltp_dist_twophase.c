@@ -18,16 +18,13 @@
 #include <cmocka.h>
 
 #include "oltp-engine/dist/twophase.h"
+#include "tests/lib/sanitizers.h"
 
 #define PEERS_MAX	2u
 #define ROUNDS_MAX	60u
 
 /* One thread: the thread sanitizer finds nothing here, and takes minutes for what is left out. */
-#if defined(__SANITIZE_THREAD__)
-#define TWO_FAULTS	0
-#else
-#define TWO_FAULTS	1
-#endif
+#define TWO_FAULTS	(!HAS_TSAN)
 
 static const struct dist_times times = { .vote_ns = 1, .ask_ns = 1, .repeat_ns = 1 };
 
