@@ -24,7 +24,7 @@ $(eval $(call prog,ebbctl,$(wildcard host-agent/cli/*.c), \
 
 $(eval $(call unit_test_single,test_io_linkproto,$(EBB_TEST)/test_io_linkproto.c \
 	tests/fuzz/fuzz_io_linkproto.c tests/lib/link_frames.c,ebb-io ebb-util,,))
-$(eval $(call unit_test,test_io_emuhost,$(EBB_TEST)/test_io_emuhost.c \
+$(eval $(call unit_test_model,test_io_emuhost,$(EBB_TEST)/test_io_emuhost.c \
 	$(addprefix tests/lib/,emuhost_check.c emureserve_check.c busy_threads.c), \
 	ebb-io ebb-util,,))
 $(eval $(call unit_test_single,test_io_emureserve,$(EBB_TEST)/test_io_emureserve.c,ebb-io ebb-util,,))
