@@ -2,8 +2,8 @@
 """The VM and the numbers of `scale` (verdict.py says what must come out)."""
 from harness.lab.domain import Cell, Vm
 from harness.measure import yardstick_vm
-from harness.stage.plan import (LONG_PERIOD_MS, SOCKETS, Plan, default_share, guest_options,
-                                host_of, set_tier, two_sockets)
+from harness.stage.plan import (LONG_PERIOD_MS, SOCKETS, TOUR_MS, Plan, default_share,
+                                guest_options, host_of, set_tier, two_sockets)
 
 # Per socket. Few and therefore large, so that what a guest does beside transactions (reports, RCU),
 # and what it loses each time that the core's period begins, are small parts of the first core.
@@ -15,8 +15,6 @@ RECORDS, MEMORY_MIB = 200000, 640
 # Interval of engine and monitor. Reports are made on a guest's first CPU, of which they take a
 # tenth if there are four a second: where throughput per CPU is compared they are rarer.
 REPORT_MS = 1000
-# An emulated CPU that is new is as fast as the others after some visits (ebb-tour.c).
-TOUR_MS = 250
 WORKLOAD = f"--workload ycsb --records {RECORDS} --operations 10 --update 0.2 --theta 0.5"
 DWELL_S = 10.0
 TIER = "unplug"

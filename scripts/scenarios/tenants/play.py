@@ -18,6 +18,7 @@ from harness.lab.process import SetupError, run
 from harness.lab.oltp_node import parse
 from harness.measure import core_meter, sampling
 from harness.stage import sliced_run
+from harness.stage.plan import TOUR_MS
 
 from .plan import CORES, SIZES, SOCKETS, cpus_of
 from .verdict import ENGINE, TENANTS, VMS
@@ -26,8 +27,8 @@ RECORDS_PER_WORKER = 20000      # 1 KiB each: the size follows the workers, as i
 WORKLOAD = "--operations 10 --update 0 --theta 0.5"
 MEMORY_MIB = 256
 SLICE_S = 1.5
-# A VM may be some 6% faster or slower than the same VM booted again, as long as it runs, so the
-# VMs of both sides boot anew several times.
+# A VM may be some 3% faster or slower than the same VM booted again, as long as it runs (8% with
+# random addresses in the guest, see ebb.tour), so the VMs of both sides boot anew several times.
 BOOTS, TURNS = 5, 2             # of all VMs, and turns in each
 # At a slice's begin and end, in which CPU time is not counted: a guest begins some time after it
 # was told to.
@@ -165,7 +166,8 @@ class Scene:
         # All may grow to a whole socket: QEMU emulates a VM that never has a second CPU with less
         # work for atomic operations.
         vm = domain.Vm(name, [domain.Cell(CORES, cpus, socket)], MEMORY_MIB,
-                       options={"name": name, "shell": "ttyS1", "monitor": "0"})
+                       options={"name": name, "shell": "ttyS1", "monitor": "0",
+                                "tour": TOUR_MS})
         self.lab.define(self.boot, vm)
         self.watch.add(vm)
         return Guest(self.lab, self.boot, vm, self.watch)
