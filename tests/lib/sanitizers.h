@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which sanitizer a test is built with, for those that do less then. Compilers say it in two ways. */
+/*
+ * Which sanitizer a test is built with, for those that do less then. Compilers say it in two ways.
+ */
 #ifndef EBB_TEST_SANITIZERS_H
 #define EBB_TEST_SANITIZERS_H
 
