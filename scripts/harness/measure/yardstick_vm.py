@@ -15,6 +15,7 @@ import os
 from harness.judge.yardstick import NAME
 from harness.lab.domain import Cell, Vm
 
+
 def vm(host_node, workload, memory_mib, report_ms, seed, **more):
     """The VM, on a host node that no other VM may use. workload, memory_mib: as many records as
     the VMs of the scenario have, or it does not lose what they lose when neighbours take the
