@@ -23,8 +23,12 @@
 #define RATE_NOISE_MAX	(0.2 * 0.2)
 #define WASTE_NOISE_FIRST	(0.005 * 0.005)
 #define NOISE_WEIGHT	0.2
-/* A difference is clear, or another workload, if it is so many times the noise. */
-#define CLEAR_ERRORS	2.0
+/*
+ * A difference is clear, or another workload, if it is so many times the noise. It is looked at
+ * after each of up to 2 * WINDOWS - 1 windows: 3 keep it at one in a hundred that any of these
+ * looks takes noise for a difference (Pocock 1977).
+ */
+#define CLEAR_ERRORS	3.0
 #define SHIFT_ERRORS	6.0
 /* Smaller shifts than these are left to probes. */
 #define SHIFT_RATE	0.12
