@@ -23,12 +23,8 @@
 #define RATE_NOISE_MAX	(0.2 * 0.2)
 #define WASTE_NOISE_FIRST	(0.005 * 0.005)
 #define NOISE_WEIGHT	0.2
-/*
- * A difference is clear, or another workload, if it is so many times the noise. It is looked at
- * after each of up to 2 * WINDOWS - 1 windows: 3 keep it at one in a hundred that any of these
- * looks takes noise for a difference (Pocock 1977).
- */
-#define CLEAR_ERRORS	3.0
+/* A difference is clear, or another workload, if it is so many times the noise. */
+#define CLEAR_ERRORS	2.0
 #define SHIFT_ERRORS	6.0
 /* Smaller shifts than these are left to probes. */
 #define SHIFT_RATE	0.12
@@ -305,11 +301,16 @@ static double side_variance(const struct search *s, const struct search_side *si
 	return (between > within ? between : within) / side->windows;
 }
 
-/* Compares the windows with the old and with the new number of CPUs. */
+/*
+ * Compares the windows with the old and with the new number of CPUs. That is done after each
+ * window, and each time noise may look like a difference. So early ones must be clearer: by the
+ * root of what is measured of all that may be (O'Brien and Fleming 1979).
+ */
 static enum verdict compare(const struct search *s)
 {
 	double base = s->base.mean.rate, other = s->other.mean.rate;
-	double variance = side_variance(s, &s->base) + side_variance(s, &s->other);
+	double measured = 2.0 / WINDOWS / (1.0 / s->base.windows + 1.0 / s->other.windows);
+	double variance = (side_variance(s, &s->base) + side_variance(s, &s->other)) / measured;
 	double added = (double)s->other.cpus - (double)s->base.cpus;
 	double must_add = (s->is_up ? TAKE_SHARE : GIVE_SHARE) * added * base / s->base.cpus;
 	double above = other - base - must_add;

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The VMs and the numbers of `spot` (verdict.py says what must come out)."""
 from harness.lab.domain import Cell, Vm
-from harness.stage.plan import CORES, SOCKETS, Plan, default_share, guest_options, host_of, set_tier
+from harness.stage.plan import (CORES, SOCKETS, TOUR_MS, Plan, default_share, guest_options,
+                                host_of, set_tier)
 
 from ..scenario import Option, number
 
@@ -41,4 +42,5 @@ def _vm(i, ablate, seed):
         cells = [Cell(CORES, 1, first), Cell(CORES, 0, second)]
     name = f"vm{i + 1}"
     server = f"{WORKLOAD} --records {RECORDS} --seed {seed} --interval-ms {REPORT_MS} --quiet"
-    return Vm(name, cells, MEMORY_MIB, options=guest_options(name, server, REPORT_MS))
+    return Vm(name, cells, MEMORY_MIB,
+              options=guest_options(name, server, REPORT_MS, tour=TOUR_MS))
