@@ -9,8 +9,8 @@ from harness.lab.domain import Cell, Vm
 SOCKETS, CORES = 2, 4           # of the usual emulated host; cores per socket
 # All cores together leave a fifth of the machine to QEMU's other threads and to the agent.
 HOST_LOAD = 0.8
-# How often ebbt-tour visits each CPU of a guest, where throughput per CPU is compared: an emulated
-# CPU is as fast as it will be after eight visits, and without them after 10 to 30 s.
+# How often ebbt-tour visits each busy CPU of a guest, where throughput per CPU is compared: an
+# emulated CPU is as fast as it will be after eight visits, and without them after 10 to 30 s.
 TOUR_MS = 250
 # Few conflicts: for comparing cores and threads, not locks.
 FEW_CONFLICTS = "--operations 10 --update 0.05 --theta 0.2"
