@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Finding the number of CPUs that pays: see elastic_search.h. */
+#include <math.h>
+
 #include "elastic_search.h"
 
 #define MS		1000000ull
@@ -23,9 +25,14 @@
 #define RATE_NOISE_MAX	(0.2 * 0.2)
 #define WASTE_NOISE_FIRST	(0.005 * 0.005)
 #define NOISE_WEIGHT	0.2
-/* A difference is clear, or another workload, if it is so many times the noise. */
+/* A difference is clear if it is so many times the noise. */
 #define CLEAR_ERRORS	2.0
-#define SHIFT_ERRORS	6.0
+/*
+ * Another workload: what windows are off by more than SLACK_ERRORS, each, adds up to SUM_ERRORS
+ * (Page 1954). So one of six errors is enough, and some of two are.
+ */
+#define SLACK_ERRORS	1.0
+#define SUM_ERRORS	5.0
 /* Smaller shifts than these are left to probes. */
 #define SHIFT_RATE	0.12
 #define SHIFT_WASTE	0.06
@@ -190,6 +197,7 @@ static void enter(struct search *s, const struct search_facts *f, enum search_ph
 	s->phase = phase;
 	s->phase_ns = f->now_ns;
 	s->window = (struct search_window){ 0 };
+	s->sums = (struct search_sums){ 0 };
 	s->is_measuring = false;
 	s->skip = skip;
 }
@@ -349,22 +357,35 @@ static void undo(struct search *s, const struct search_facts *f)
 		next_try(s, f);
 }
 
+/* Adds what goes beyond the slack. True: that is another workload. */
+static bool sum_up(double *sum, double difference, double error, double least_shift)
+{
+	double slack = fmax(SLACK_ERRORS * error, least_shift / 2);
+
+	*sum = fmax(*sum + difference - slack, 0);
+	return *sum > fmax(SUM_ERRORS * error, least_shift / 2);
+}
+
 /* Is the window another workload than the side? *ret_is_better: as if scaling improved. */
-static bool has_shifted(const struct search *s, const struct search_side *side,
+static bool has_shifted(struct search *s, const struct search_side *side,
 			struct search_figures window, bool *ret_is_better)
 {
 	double rate = window.rate - side->mean.rate, waste = window.waste - side->mean.waste;
-	const struct search_side alone = { .windows = 1, .mean = window };
-	double variance = side_variance(s, side) + side_variance(s, &alone);
-	bool is_rate = square(rate) > square(SHIFT_RATE * side->mean.rate) &&
-		       is_beyond(rate, SHIFT_ERRORS, variance);
-	bool is_waste = square(waste) > square(SHIFT_WASTE) &&
-			is_beyond(waste, SHIFT_ERRORS,
-				  (1 + 1.0 / side->windows) * s->waste_noise);
+	double least_rate = SHIFT_RATE * side->mean.rate, rate_error, waste_error;
+	struct search_side alone = { .windows = 1, .mean = window };
+	bool is_more, is_less, is_worse, is_better;
 
+	/* With the same workload its rate would be expected to be the same, too. */
+	alone.mean.rate = side->mean.rate;
+	rate_error = sqrt(side_variance(s, side) + side_variance(s, &alone));
+	waste_error = sqrt((1 + 1.0 / side->windows) * s->waste_noise);
+	is_more = sum_up(&s->sums.more, rate, rate_error, least_rate);
+	is_less = sum_up(&s->sums.less, -rate, rate_error, least_rate);
+	is_worse = sum_up(&s->sums.worse, waste, waste_error, SHIFT_WASTE);
+	is_better = sum_up(&s->sums.better, -waste, waste_error, SHIFT_WASTE);
 	/* Waste says more of scaling than a machine that got slower or faster. */
-	*ret_is_better = is_waste ? waste < 0 : rate > 0;
-	return is_rate || is_waste;
+	*ret_is_better = is_worse || is_better ? is_better : is_more;
+	return is_more || is_less || is_worse || is_better;
 }
 
 /* True: the search begins anew. */

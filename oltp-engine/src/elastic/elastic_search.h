@@ -77,6 +77,12 @@ struct search_side {
 	struct search_figures mean, latest;	/* of all its windows; of the last one */
 };
 
+/* How much windows in a row were off one way, beyond slack. */
+struct search_sums {
+	double more, less;	/* transactions per second */
+	double worse, better;	/* waste */
+};
+
 struct search {
 	enum search_phase phase;
 	enum search_then then;		/* S_MOVE */
@@ -86,6 +92,7 @@ struct search {
 	struct search_side base, other;
 	bool is_other;			/* it is held, measured or moved to; else the base is */
 	struct search_window window;
+	struct search_sums sums;	/* of the windows since phase_ns */
 	/* The slice that is being measured. */
 	bool is_measuring;
 	uint32_t slice_cpus, skip;	/* slices to let pass before the first that counts */

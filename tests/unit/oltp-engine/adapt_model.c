@@ -151,6 +151,16 @@ static void stall(struct model *m, double seconds)
 		m->still_ns = m->now_ns + length_ns;
 }
 
+/* Share of the time: what a CPU does not commit in, more or less. */
+static double wasted(struct model *m, double n)
+{
+	double share = 1 - throughput(m, n) / (m->speed * n * PER_CPU);
+
+	if (m->waste_noise > 0)
+		share += m->waste_noise * normal(m);
+	return share < 0 ? 0 : share > 1 ? 1 : share;
+}
+
 static void work(struct model *m)
 {
 	double seconds = (double)TICK_NS / 1e9, n = working(m);
@@ -168,8 +178,7 @@ static void work(struct model *m)
 		m->backlog -= does;
 	}
 	m->committed += does;
-	/* Time in which a CPU does not commit it wastes. */
-	m->stalled_s += (n - throughput(m, n) / (m->speed * PER_CPU)) * seconds;
+	m->stalled_s += n * wasted(m, n) * seconds;
 	m->served += does;
 	m->best_served += throughput(m, model_best_cpus(m)) * seconds;
 	m->cpu_s += n * seconds;

@@ -22,6 +22,7 @@ struct model {
 	/* Scalability after Gunther: contention and coherency. */
 	double sigma, kappa;
 	double noise;		/* standard deviation of throughput in a tick */
+	double waste_noise;	/* that of the share of the time that is wasted */
 	double speed;		/* of the machine */
 	double arrivals;	/* per second; is_open */
 	double backlog, committed, stalled_s, arrived;
