@@ -5,7 +5,7 @@
  * 256 entries and grows only when the guest flushes it.  A CPU with nothing but a worker of a
  * database switches address spaces so rarely that it is half as fast as the others for 10 to 30 s
  * after it was plugged.  Each visit makes it switch; a real CPU has no such table, so elsewhere
- * nothing is done.  An idle CPU is left alone: to wake one takes some 5 ms of the CPUs that work.
+ * nothing is done.  An idle CPU is left alone, since waking it takes time from those that work.
  */
 #include <cpuid.h>
 #include <sched.h>
