@@ -6,7 +6,8 @@
 # In a module.mk, sources are paths from the top, and only these macros are used:
 #   $(eval $(call prog,<name>,<sources>,<static libs>,<pkg-config names>,<extra ldlibs>))
 #   $(eval $(call lib,<name>,<sources>,<pkg-config names>))
-#   $(eval $(call unit_test,<name>,<sources>,<static libs>,<pkg-config names>,<extra ldlibs>))
+#   $(eval $(call unit_test,<name>,<sources besides name.c>,<static libs>,<pkg-config names>,<extra ldlibs>))
+#       a source without a folder is looked for below tests/unit and in tests/sim
 #   $(eval $(call unit_test_native,...))  the same, left out of the sanitizer builds
 #   $(eval $(call unit_test_single,...))  the same, of one thread: SAN=thread only with EBB_TEST_FULL=1
 #   $(eval $(call unit_test_bulk,...))  the same, of threads and of much data, which others move less of:
@@ -105,14 +106,19 @@ $(B)/lib/$(strip $(1)).a: $(call objs_of,$(2)) $(B)/.flags
 	$$(Q)rm -f $$@ && $$(AR) rcs $$@ $(call objs_of,$(2))
 endef
 
+UNIT_FILES := $(shell find tests/unit tests/sim -name '*.c')
+unit_src = $(foreach s,$(1),$(if $(findstring /,$(s)),$(s),$(or \
+	$(filter %/$(s),$(UNIT_FILES)),$(error no $(s) in tests/unit))))
+unit_link = $(call link_rule,$(B)/tests/$(1),$(call unit_src,$(1).c $(2)),$(3),cmocka $(4),$(5))
+
 define unit_test
 UNIT_TESTS += $(B)/tests/$(strip $(1))
-$(call link_rule,$(B)/tests/$(strip $(1)),$(2),$(3),cmocka $(4),$(5))
+$(call unit_link,$(strip $(1)),$(2),$(3),$(4),$(5))
 endef
 
 define unit_test_native
 UNIT_TESTS_NATIVE += $(B)/tests/$(strip $(1))
-$(call link_rule,$(B)/tests/$(strip $(1)),$(2),$(3),cmocka $(4),$(5))
+$(call unit_link,$(strip $(1)),$(2),$(3),$(4),$(5))
 endef
 
 unit_test_single = $(call unit_test$(if $(filter thread-,$(SAN)-$(EBB_TEST_FULL)),_native),$(1),$(2),$(3),$(4),$(5))

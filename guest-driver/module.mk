@@ -5,16 +5,14 @@
 
 $(eval $(call lib,ebbdriver,$(addprefix guest-driver/pure/,abi.c cpuset.c wire.c region.c leasemap.c),))
 
-$(eval $(call unit_test_single,test_ebb_abi,tests/unit/guest-driver/test_ebb_abi.c,ebbdriver,,))
-$(eval $(call unit_test_single,test_ebb_cpuset,$(addprefix tests/unit/guest-driver/,test_ebb_cpuset.c \
-	cpuset_fixture.c),ebbdriver,,))
-$(eval $(call unit_test_single,test_ebb_lend,$(addprefix tests/unit/guest-driver/,test_ebb_lend.c \
-	cpuset_fixture.c),ebbdriver,,))
-$(eval $(call unit_test_single,test_ebb_wire,tests/unit/guest-driver/test_ebb_wire.c,ebbdriver,,))
-$(eval $(call unit_test,test_ebb_wire_mem,tests/unit/guest-driver/test_ebb_wire_mem.c,ebbdriver,,))
-$(eval $(call unit_test_single,test_ebb_wire_vom,tests/unit/guest-driver/test_ebb_wire_vom.c,ebbdriver,,))
-$(eval $(call unit_test_single,test_ebb_region,tests/unit/guest-driver/test_ebb_region.c,ebbdriver,,))
-$(eval $(call unit_test_single,test_ebb_leasemap,tests/unit/guest-driver/test_ebb_leasemap.c,ebbdriver,,))
+$(eval $(call unit_test_single,test_ebb_abi,,ebbdriver))
+$(eval $(call unit_test_single,test_ebb_cpuset,cpuset_fixture.c,ebbdriver))
+$(eval $(call unit_test_single,test_ebb_lend,cpuset_fixture.c,ebbdriver))
+$(eval $(call unit_test_single,test_ebb_wire,,ebbdriver))
+$(eval $(call unit_test,test_ebb_wire_mem,,ebbdriver))
+$(eval $(call unit_test_single,test_ebb_wire_vom,,ebbdriver))
+$(eval $(call unit_test_single,test_ebb_region,,ebbdriver))
+$(eval $(call unit_test_single,test_ebb_leasemap,,ebbdriver))
 
 # Runs in a guest: the driver's commands for shell scripts.
 $(eval $(call prog,ebbt-cpu,tests/vm/guest/ebb-cpu-test.c,,,))

@@ -22,61 +22,45 @@ $(eval $(call prog,ebbctl,$(wildcard host-agent/cli/*.c), \
 	ebb-placed ebb-service ebb-simulate ebb-place ebb-tags ebb-fake ebb-core ebb-util, \
 	inih jansson libsystemd libxml-2.0))
 
-$(eval $(call unit_test_single,test_io_linkproto,$(EBB_TEST)/test_io_linkproto.c \
-	tests/fuzz/fuzz_io_linkproto.c tests/lib/link_frames.c,ebb-io ebb-util,,))
-$(eval $(call unit_test_model,test_io_emuhost,$(EBB_TEST)/test_io_emuhost.c \
-	$(addprefix tests/lib/,emuhost_check.c emureserve_check.c busy_threads.c), \
+$(eval $(call unit_test_single,test_io_linkproto,tests/fuzz/fuzz_io_linkproto.c tests/lib/link_frames.c,ebb-io ebb-util))
+$(eval $(call unit_test_model,test_io_emuhost,$(addprefix tests/lib/,emuhost_check.c emureserve_check.c busy_threads.c), \
 	ebb-io ebb-util,,))
-$(eval $(call unit_test_single,test_io_emureserve,$(EBB_TEST)/test_io_emureserve.c,ebb-io ebb-util,,))
-$(eval $(call unit_test_single,test_io_metadata,$(EBB_TEST)/test_io_metadata.c \
-	tests/fuzz/fuzz_io_metadata.c,ebb-io ebb-core ebb-util,,))
-$(eval $(call unit_test_single,test_io_hosttopo,$(EBB_TEST)/test_io_hosttopo.c,ebb-io ebb-core ebb-util,,))
-$(eval $(call unit_test_single,test_io_link,$(EBB_TEST)/test_io_link.c tests/lib/fake_device.c \
+$(eval $(call unit_test_single,test_io_emureserve,,ebb-io ebb-util))
+$(eval $(call unit_test_single,test_io_metadata,tests/fuzz/fuzz_io_metadata.c,ebb-io ebb-core ebb-util))
+$(eval $(call unit_test_single,test_io_hosttopo,,ebb-io ebb-core ebb-util))
+$(eval $(call unit_test_single,test_io_link,tests/lib/fake_device.c \
 	tests/lib/link_frames.c,ebb-io ebb-util,,))
-$(eval $(call unit_test_single,test_io_volumes,$(EBB_TEST)/test_io_volumes.c $(EBB_TEST)/volumes_rig.c, \
-	ebb-volumes ebb-core ebb-util,,))
-$(eval $(call unit_test_single,test_io_virt_pool,$(EBB_TEST)/test_io_virt_pool.c,ebb-io ebb-util,libvirt,))
-$(eval $(call unit_test,test_io_workers,$(EBB_TEST)/test_io_workers.c,ebb-io ebb-util,,))
-$(eval $(call unit_test_single,test_io_qemuproc,$(EBB_TEST)/test_io_qemuproc.c,ebb-io ebb-util,,))
-$(foreach t,config http server,$(eval $(call unit_test,test_ctl_$(t), \
-	$(EBB_TEST)/test_ctl_$(t).c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
+$(eval $(call unit_test_single,test_io_volumes,volumes_rig.c,ebb-volumes ebb-core ebb-util,,))
+$(eval $(call unit_test_single,test_io_virt_pool,,ebb-io ebb-util,libvirt))
+$(eval $(call unit_test,test_io_workers,,ebb-io ebb-util))
+$(eval $(call unit_test_single,test_io_qemuproc,,ebb-io ebb-util))
+$(foreach t,config http server,$(eval $(call unit_test,test_ctl_$(t),,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS))))
 
-$(foreach t,cmds names quorum volumes,$(eval $(call unit_test,test_ctl_$(t),$(EBB_TEST)/test_ctl_$(t).c \
-	$(EBB_TEST)/ctl_rig.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),)))
+$(foreach t,cmds names quorum volumes,$(eval $(call unit_test,test_ctl_$(t),ctl_rig.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS))))
 $(foreach t,charge charge_lost history ledger,$(eval $(call unit_test,test_ctl_$(t), \
-	$(addprefix $(EBB_TEST)/,test_ctl_$(t).c core_script.c history_rig.c), \
+	core_script.c history_rig.c, \
 	$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS))))
-$(eval $(call unit_test,test_ctl_watch,$(addprefix $(EBB_TEST)/,test_ctl_watch.c core_script.c), \
-	$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS)))
+$(eval $(call unit_test,test_ctl_watch,core_script.c,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS)))
 
-$(eval $(call unit_test_single,test_ctl_pressure,$(EBB_TEST)/test_ctl_pressure.c $(EBB_TEST)/core_script.c, \
+$(eval $(call unit_test_single,test_ctl_pressure,core_script.c, \
 	$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),))
 
-$(eval $(call unit_test_single,test_simulate,$(EBB_TEST)/test_simulate.c,ebb-simulate ebb-fake ebb-core \
-	ebb-util,sqlite3))
-$(eval $(call unit_test_single,test_simulate_refused,$(EBB_TEST)/test_simulate_refused.c,ebb-simulate ebb-fake \
+$(eval $(call unit_test_single,test_simulate,,ebb-simulate ebb-fake ebb-core ebb-util,sqlite3))
+$(eval $(call unit_test_single,test_simulate_refused,,ebb-simulate ebb-fake \
 	ebb-core ebb-util,sqlite3,$(foreach f,ebb_fake_create ebb_fake_run ebb_state_report,-Xlinker --wrap=$(f))))
-$(eval $(call unit_test_native,test_simulate_shared,$(EBB_TEST)/test_simulate_shared.c, \
-	ebb-simulate ebb-core ebb-util,zlib))
-$(foreach t,placed placed_world,$(eval $(call unit_test_single,test_simulate_$(t), \
-	$(EBB_TEST)/test_simulate_$(t).c,ebb-simulate ebb-util,zlib)))
-$(eval $(call unit_test_native,test_simulate_placed_decide,$(EBB_TEST)/test_simulate_placed_decide.c, \
-	ebb-simulate ebb-place ebb-util,zlib))
-$(eval $(call unit_test_native,test_simulate_brokered,$(EBB_TEST)/test_simulate_brokered.c, \
-	ebb-simulate ebb-core ebb-util,sqlite3))
-$(eval $(call unit_test_single,test_simulate_reserved,$(EBB_TEST)/test_simulate_reserved.c, \
-	ebb-simulate ebb-tags,,))
-$(eval $(call unit_test_native,test_simulate_promised,$(EBB_TEST)/test_simulate_promised.c, \
-	ebb-simulate ebb-core ebb-util,sqlite3))
+$(eval $(call unit_test_native,test_simulate_shared,,ebb-simulate ebb-core ebb-util,zlib))
+$(foreach t,placed placed_world,$(eval $(call unit_test_single,test_simulate_$(t),,ebb-simulate ebb-util,zlib)))
+$(eval $(call unit_test_native,test_simulate_placed_decide,,ebb-simulate ebb-place ebb-util,zlib))
+$(eval $(call unit_test_native,test_simulate_brokered,,ebb-simulate ebb-core ebb-util,sqlite3))
+$(eval $(call unit_test_single,test_simulate_reserved,,ebb-simulate ebb-tags))
+$(eval $(call unit_test_native,test_simulate_promised,,ebb-simulate ebb-core ebb-util,sqlite3))
 # It writes histories as the daemon does.
-$(eval $(call unit_test_single,test_simulate_replay,$(EBB_TEST)/test_simulate_replay.c, \
-	ebb-simulate $(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS)))
+$(eval $(call unit_test_single,test_simulate_replay,,ebb-simulate $(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS)))
 
-$(eval $(call unit_test_native,test_ctl_deadline,$(EBB_TEST)/test_ctl_deadline.c, \
-	$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS),))
+$(eval $(call unit_test_native,test_ctl_deadline,,$(EBB_DAEMON_LIBS),$(EBB_DAEMON_PKGS)))
 
 # It runs the programs, which lie beside it.
-$(eval $(call unit_test,test_ctl_cli,$(EBB_TEST)/test_ctl_cli.c,ebb-util,,))
+$(eval $(call unit_test,test_ctl_cli,,ebb-util))
 $(B)/tests/test_ctl_cli: $(B)/bin/ebbd $(B)/bin/ebbctl
 
 # Static, it is part of the guest image: guests have cgroup version 2.

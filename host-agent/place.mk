@@ -4,5 +4,5 @@
 $(eval $(call lib,ebb-place,$(wildcard host-agent/place/*.c),))
 
 $(foreach t,cost create demand reserve rules search,$(eval $(call unit_test_single,test_place_$(t), \
-	$(addprefix $(EBB_TEST)/,test_place_$(t).c place_rig.c $(if $(filter search,$(t)),place_exact.c)), \
+	place_rig.c $(if $(filter search,$(t)),place_exact.c), \
 	ebb-place,,)))

@@ -8,6 +8,5 @@ $(eval $(call lib,ebb-placed,$(filter-out host-agent/placed/placed.c, \
 $(eval $(call prog,ebb-placed,host-agent/placed/placed.c,ebb-placed ebb-place ebb-service ebb-util, \
 	$(EBB_PLACED_PKGS),))
 
-$(foreach t,decide facts rules,$(eval $(call unit_test_single,test_placed_$(t), \
-	$(EBB_TEST)/test_placed_$(t).c,ebb-placed ebb-place ebb-service ebb-util, \
+$(foreach t,decide facts rules,$(eval $(call unit_test_single,test_placed_$(t),,ebb-placed ebb-place ebb-service ebb-util, \
 	$(EBB_PLACED_PKGS))))

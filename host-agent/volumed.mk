@@ -13,13 +13,10 @@ $(eval $(call prog,ebb-volumed,host-agent/volumed/volumed.c,ebb-volumed ebb-tags
 	ebb-util,$(EBB_VOLUMED_PKGS),))
 
 $(foreach t,bounds flushes tags,$(eval $(call unit_test_single,test_volumed_$(t), \
-	$(EBB_TEST)/test_volumed_$(t).c $(EBB_TEST)/tags_rig.c,ebb-tags,,)))
-$(eval $(call unit_test_single,test_volumed_meter,$(addprefix $(EBB_TEST)/,test_volumed_meter.c \
-	meter_reckon.c),ebb-simulate ebb-tags,,))
-$(eval $(call unit_test_single,test_volumed_vmeter,$(EBB_TEST)/test_volumed_vmeter.c, \
-	ebb-volumed ebb-tags,jansson))
-$(eval $(call unit_test,test_volumed_access,$(EBB_TEST)/test_volumed_access.c,ebb-volumed,,))
-$(eval $(call unit_test,test_volumed_probe,$(EBB_TEST)/test_volumed_probe.c,ebb-volumed ebb-util,,))
-$(foreach t,admit config qmp vctl vstate,$(eval $(call unit_test_single,test_volumed_$(t), \
-	$(EBB_TEST)/test_volumed_$(t).c,ebb-volumed ebb-tags ebb-service ebb-util, \
+	tags_rig.c,ebb-tags,,)))
+$(eval $(call unit_test_single,test_volumed_meter,meter_reckon.c,ebb-simulate ebb-tags))
+$(eval $(call unit_test_single,test_volumed_vmeter,,ebb-volumed ebb-tags,jansson))
+$(eval $(call unit_test,test_volumed_access,,ebb-volumed))
+$(eval $(call unit_test,test_volumed_probe,,ebb-volumed ebb-util))
+$(foreach t,admit config qmp vctl vstate,$(eval $(call unit_test_single,test_volumed_$(t),,ebb-volumed ebb-tags ebb-service ebb-util, \
 	$(EBB_VOLUMED_PKGS))))

@@ -28,6 +28,6 @@ $(eval $(call prog,ebb-bench-agent,$(addprefix scripts/bench/,agent.c agent-brok
 	ebb-volumes ebb-daemon ebb-io ebb-fake ebb-core ebb-util,inih jansson libsystemd libvirt sqlite3,))
 $(eval $(call prog,ebb-bench-reserve,scripts/bench/reserve.c tests/lib/busy_threads.c \
 	$(wildcard host-agent/backend/emulated/*.c),ebb-util,,))
-$(eval $(call prog,ebb-bench-place,scripts/bench/place.c tests/unit/host-agent/place_rig.c, \
+$(eval $(call prog,ebb-bench-place,scripts/bench/place.c $(call unit_src,place_rig.c), \
 	ebb-place,,))
 $(eval $(call prog,ebb-bench-volumed,scripts/bench/volumed.c,ebb-tags,,))

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/unit/host-agent/place_rig.h"
+#include "tests/unit/host-agent/place/place_rig.h"
 
 #define N_NEW	50u
 
