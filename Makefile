@@ -12,7 +12,7 @@
 #   $(eval $(call unit_test_single,...))  the same, of one thread: SAN=thread only with EBB_TEST_FULL=1
 #   $(eval $(call unit_test_bulk,...))  the same, of threads and of much data, which others move less of:
 #       SAN=thread only with EBB_TEST_FULL=1
-#   $(eval $(call unit_test_model,...))  the same, which computes long: SAN only with EBB_TEST_FULL=1
+#   $(eval $(call unit_test_long,...))  the same, which computes long or moves most data: SAN only with EBB_TEST_FULL=1
 #   $(eval $(call check_step,<name>,<kind>,<seconds>,<steps that it needs>,<command>))
 #       one more step of `make check`; scripts/check says what a kind is
 #   $(eval $(call check_step_full,...))  the same, for `make check-full` only
@@ -124,7 +124,7 @@ endef
 unit_test_single = $(call unit_test$(if $(filter thread-,$(SAN)-$(EBB_TEST_FULL)),_native),$(1),$(2),$(3),$(4),$(5))
 
 unit_test_bulk = $(unit_test_single)
-unit_test_model = $(call unit_test$(if $(SAN),$(if $(EBB_TEST_FULL),,_native)),$(1),$(2),$(3),$(4),$(5))
+unit_test_long = $(call unit_test$(if $(SAN),$(if $(EBB_TEST_FULL),,_native)),$(1),$(2),$(3),$(4),$(5))
 
 # $(1) check or full, then as above. What is kept is a line of `make check-list`.
 define check_step_line

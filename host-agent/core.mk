@@ -10,7 +10,7 @@ $(eval $(call lib,ebb-core,$(wildcard $(addprefix host-agent/,model/*.c core/*.c
 	policies/*.c policies/*/*.c)),))
 $(eval $(call lib,ebb-fake,$(wildcard host-agent/backend/*.c host-agent/backend/fake/*.c),))
 
-$(eval $(call unit_test_model,test_core_sim,$(EBB_WORLD),ebb-fake ebb-core,,))
+$(eval $(call unit_test_long,test_core_sim,$(EBB_WORLD),ebb-fake ebb-core,,))
 $(eval $(call unit_test_single,test_fake_need,$(EBB_WORLD),ebb-fake ebb-core,,))
 $(foreach t,advance arbiter beyond charge conduct define explain floor force lend mem leave migrate plan promise quorum \
 	rebalance request reserve restart violation,$(eval \
@@ -26,6 +26,6 @@ $(eval $(call unit_test_single,test_core_share,,ebb-core))
 $(foreach t,fair pairs strict,$(eval $(call unit_test_single,test_policy_$(t),,ebb-core)))
 $(foreach t,isolate spot,$(eval $(call unit_test_single,test_policy_$(t), \
 	policy_bench.c,ebb-core,,)))
-$(eval $(call unit_test_model,test_policy_broker,broker_bench.c,ebb-core))
+$(eval $(call unit_test_long,test_policy_broker,broker_bench.c,ebb-core))
 $(eval $(call unit_test_single,test_policy_vom,broker_bench.c,ebb-core))
 $(eval $(call unit_test_native,test_core_scale,,ebb-core))

@@ -23,7 +23,7 @@ $(eval $(call prog,ebbctl,$(wildcard host-agent/cli/*.c), \
 	inih jansson libsystemd libxml-2.0))
 
 $(eval $(call unit_test_single,test_io_linkproto,tests/fuzz/fuzz_io_linkproto.c tests/lib/link_frames.c,ebb-io ebb-util))
-$(eval $(call unit_test_model,test_io_emuhost,$(addprefix tests/lib/,emuhost_check.c emureserve_check.c busy_threads.c), \
+$(eval $(call unit_test_long,test_io_emuhost,$(addprefix tests/lib/,emuhost_check.c emureserve_check.c busy_threads.c), \
 	ebb-io ebb-util,,))
 $(eval $(call unit_test_single,test_io_emureserve,,ebb-io ebb-util))
 $(eval $(call unit_test_single,test_io_metadata,tests/fuzz/fuzz_io_metadata.c,ebb-io ebb-core ebb-util))
