@@ -25,6 +25,8 @@ ifeq ($(origin CC),default)
 CC := gcc
 endif
 CCACHE := $(shell command -v ccache 2>/dev/null)
+# A file that is not in the cache is preprocessed once, by the compiler, which lists all headers.
+export CCACHE_DEPEND := 1
 PKG_CONFIG ?= pkg-config
 CORES := $(shell nproc)
 # Unit tests that take long mostly wait: for a disk, a timer, a thread.
@@ -140,7 +142,7 @@ check_step_full = $(call check_step_line,full,$(1),$(2),$(3),$(4),$(5))
 $(B)/%.o: %.c $(B)/.flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CCACHE) $(CC) $(ALL_CFLAGS) $(call pkg_cflags,$(PKGS_OF_$@)) -MMD -MP -c -o $@ $<
+	$(Q)$(CCACHE) $(CC) $(ALL_CFLAGS) $(call pkg_cflags,$(PKGS_OF_$@)) -MD -MP -c -o $@ $<
 
 -include $(patsubst %.o,%.d,$(sort $(OBJS)))
 
