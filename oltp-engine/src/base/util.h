@@ -14,6 +14,17 @@
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
 
+/*
+ * Of a function that runs where an access to memory fails, in the handler of SIGBUS. In an atomic
+ * access ThreadSanitizer holds a lock of its own; if that access fails, one in the handler would
+ * wait for the lock for ever. So it leaves such a function alone.
+ */
+#if __has_attribute(disable_sanitizer_instrumentation)
+#define IN_SIGBUS_HANDLER	__attribute__((disable_sanitizer_instrumentation))
+#else
+#define IN_SIGBUS_HANDLER	__attribute__((no_sanitize("thread")))
+#endif
+
 static inline void cpu_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

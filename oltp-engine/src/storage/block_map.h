@@ -29,7 +29,9 @@ struct block_map {
 	struct block_map_leaf *_Atomic leaves[1u << BLOCK_MAP_ROOT_BITS];
 };
 
-static inline struct block *block_map_get(const struct block_map *map, const void *addr)
+/* Inline always, so that the sanitizers treat it as its caller, see IN_SIGBUS_HANDLER. */
+static inline __attribute__((always_inline)) struct block *
+block_map_get(const struct block_map *map, const void *addr)
 {
 	uintptr_t number = (uintptr_t)addr >> BLOCK_MAP_SHIFT;
 	struct block_map_leaf *leaf;

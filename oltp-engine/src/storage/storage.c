@@ -323,7 +323,7 @@ uint64_t storage_release_unused(struct storage *storage, uint32_t node, uint64_t
 	return released;
 }
 
-bool storage_block_revoke(struct block *block)
+IN_SIGBUS_HANDLER bool storage_block_revoke(struct block *block)
 {
 	return atomic_exchange_explicit(&block->state, BLOCK_REVOKED, memory_order_seq_cst) !=
 	       BLOCK_REVOKED;

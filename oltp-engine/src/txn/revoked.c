@@ -17,7 +17,7 @@ static struct sigaction action_before;
  * Notes when the first missing record was taken. Calls the kernel itself: the sanitizers' version
  * of clock_gettime() must not run in a signal handler.
  */
-static void note_time(struct oltp_engine *engine)
+IN_SIGBUS_HANDLER static void note_time(struct oltp_engine *engine)
 {
 	struct timespec now;
 	uint64_t none = 0;
@@ -30,9 +30,9 @@ static void note_time(struct oltp_engine *engine)
 }
 
 /* Async-signal-safe. True: the address is in a block of the engine, and can be touched now. */
-static bool replace_block(struct oltp_engine *engine, const void *addr)
+IN_SIGBUS_HANDLER static bool replace_block(struct oltp_engine *engine, const void *addr)
 {
-	struct block *block = storage_block_of(&engine->storage, addr);
+	struct block *block = block_map_get(&engine->storage.map, addr);
 
 	if (!block)
 		return false;
@@ -45,7 +45,7 @@ static bool replace_block(struct oltp_engine *engine, const void *addr)
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != -1;
 }
 
-static void on_sigbus(int number, siginfo_t *info, void *context)
+IN_SIGBUS_HANDLER static void on_sigbus(int number, siginfo_t *info, void *context)
 {
 	struct oltp_engine *engine = atomic_load_explicit(&caught_engine, memory_order_acquire);
 	int error = errno;

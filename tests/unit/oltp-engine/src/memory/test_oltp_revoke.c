@@ -96,6 +96,34 @@ static void test_transaction_does_not_commit_what_is_gone(void **state)
 	taker_close(&t, &rig);
 }
 
+/*
+ * The access that finds out is an atomic one: it takes its course after the signal, and under
+ * ThreadSanitizer nobody waits for ever.
+ */
+static void test_atomic_access(void **state)
+{
+	(void)state;
+	_Atomic uint64_t *word;
+	uint64_t none = 0;
+	struct taker t;
+	struct rig rig;
+
+	open_taker(&t, &rig, OLTP_CC_NO_WAIT);
+	rig_insert(&rig, 0, 2 * RIG_PER_BLOCK);
+	for (uint32_t block = 0; block < 2; block++) {
+		taker_take(&t, block);
+		word = (_Atomic uint64_t *)t.addrs[block];
+		if (block)
+			atomic_fetch_add(word, 1);
+		else
+			assert_true(atomic_compare_exchange_strong(word, &none, 1));
+		assert_int_equal(atomic_load(word), 1);
+		oltp_memory_revoked(rig.engine, t.addrs[block], OLTP_MEM_BLOCK_BYTES);
+	}
+	wait_swept(&rig, 2 * RIG_PER_BLOCK);
+	taker_close(&t, &rig);
+}
+
 /* The host's word comes before anybody looks. */
 static void test_told_first(void **state)
 {
@@ -318,6 +346,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lost_records_are_named),
 		cmocka_unit_test(test_transaction_does_not_commit_what_is_gone),
+		cmocka_unit_test(test_atomic_access),
 		cmocka_unit_test(test_told_first),
 		cmocka_unit_test(test_cold_records_are_not_lost),
 		cmocka_unit_test(test_blocks_go_while_threads_read),
