@@ -18,6 +18,7 @@ from harness.lab.process import SetupError, run
 from harness.lab.oltp_node import parse
 from harness.measure import core_meter, sampling
 from harness.stage import sliced_run
+from harness.stage.plan import TOUR_MS
 
 from .plan import CORES, SIZES, SOCKETS, cpus_of
 from .verdict import ENGINE, TENANTS, VMS
@@ -29,9 +30,6 @@ SLICE_S = 1.5
 # A VM may be some 3% faster or slower than the same VM booted again, as long as it runs (8% with
 # random addresses in the guest, see ebb.tour), so the VMs of both sides boot anew several times.
 BOOTS, TURNS = 5, 2             # of all VMs, and turns in each
-# Of ebbt-tour. A round costs each VM some time: a VM of one CPU more per CPU than one of four, by
-# 5% at 250 ms, by 1% at 500 ms. No CPU comes or goes here, so seldom is enough.
-TOUR_MS = 500
 # At a slice's begin and end, in which CPU time is not counted: a guest begins some time after it
 # was told to.
 EDGE_S = 0.1
