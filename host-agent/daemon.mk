@@ -69,4 +69,4 @@ $(eval $(call prog,ebbt-emuhost,tests/vm/guest/emuhost-test.c \
 	$(wildcard host-agent/backend/emulated/*.c) \
 	$(addprefix host-agent/util/,err.c fs.c),,,))
 
-$(eval $(call check_step,fuzz,vm,900,,tests/fuzz/run 15))
+$(eval $(call check_step,fuzz,vm,900,,tests/fuzz/run))

@@ -3,6 +3,6 @@
 # Placement of VMs on hosts: pure, used by the simulator, by ebbctl place and by ebb-placed.
 $(eval $(call lib,ebb-place,$(wildcard host-agent/place/*.c),))
 
-$(foreach t,cost create demand reserve rules search,$(eval $(call unit_test_single,test_place_$(t), \
-	place_rig.c $(if $(filter search,$(t)),place_exact.c), \
-	ebb-place,,)))
+$(foreach t,cost create demand reserve rules, \
+	$(eval $(call unit_test_single,test_place_$(t),place_rig.c,ebb-place,,)))
+$(eval $(call unit_test_long,test_place_search,place_rig.c place_exact.c,ebb-place,,))

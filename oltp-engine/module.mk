@@ -231,7 +231,7 @@ $(eval $(call unit_test_bulk,test_oltp_tpcc_recover,tpcc_rig.c,liboltp-bench lib
 $(eval $(call unit_test_bulk,test_oltp_workload,,liboltp-bench liboltp))
 $(eval $(call unit_test,test_oltp_workload_draw,,liboltp-bench liboltp))
 $(eval $(call unit_test_single,test_oltp_policy,,liboltp))
-$(eval $(call unit_test_single,test_oltp_adapt,adapt_model.c,liboltp))
+$(eval $(call unit_test_long,test_oltp_adapt,adapt_model.c,liboltp))
 $(eval $(call unit_test,test_oltp_elastic,,liboltp-bench liboltp))
 $(eval $(call unit_test,test_oltp_pool,,liboltp,,-Xlinker --wrap=pthread_setaffinity_np))
 $(eval $(call unit_test,test_oltp_idle_worker,,liboltp))
@@ -256,12 +256,12 @@ $(eval $(call unit_test,test_move_facts,$(OLTP_FAULTS_SRC),liboltp-move liboltp-
 $(eval $(call unit_test_single,test_move_gates,,liboltp-move liboltp-relocate liboltp-kv liboltp-resp liboltp))
 $(eval $(call unit_test_single,test_fence_talk,,liboltp-fence liboltp-auth))
 $(eval $(call unit_test,test_fence_desk,,liboltp-fence liboltp-auth liboltp-server liboltp-bench))
-$(eval $(call unit_test,test_move_fence,$(OLTP_MOVE_HISTORY_SRC),liboltp-check liboltp-move liboltp-relocate liboltp-kv liboltp-resp liboltp))
+$(eval $(call unit_test_bulk,test_move_fence,$(OLTP_MOVE_HISTORY_SRC),liboltp-check liboltp-move liboltp-relocate liboltp-kv liboltp-resp liboltp))
 $(eval $(call unit_test,test_move_fence_volumed,,liboltp-fence,jansson))
 # With gates that are broken on purpose.
 $(eval $(call unit_test_native,test_move_history,$(OLTP_MOVE_HISTORY_SRC),liboltp-check liboltp-move liboltp-relocate liboltp-kv liboltp-resp liboltp,,-Xlinker --wrap=oltp_durable_wait))
 $(eval $(call unit_test,test_move_copy,$(OLTP_MOVE_RIG_SRC),liboltp-move liboltp-relocate liboltp-kv liboltp-resp liboltp))
-$(eval $(call unit_test,test_move_cold,move_cold_rig.c oltp_memory_rig.c $(OLTP_MOVE_RIG_SRC),liboltp-move liboltp-relocate liboltp-kv liboltp-resp liboltp))
+$(eval $(call unit_test_bulk,test_move_cold,move_cold_rig.c oltp_memory_rig.c $(OLTP_MOVE_RIG_SRC),liboltp-move liboltp-relocate liboltp-kv liboltp-resp liboltp))
 $(eval $(call unit_test_long,test_move_refer,move_cold_rig.c oltp_memory_rig.c $(OLTP_MOVE_HISTORY_SRC),liboltp-move liboltp-relocate liboltp-kv liboltp-resp liboltp-check liboltp,,-Xlinker --wrap=oltp_places_poll))
 # A disk that is slow.
 $(eval $(call unit_test,test_move_refer_reuse,move_cold_rig.c oltp_memory_rig.c $(OLTP_MOVE_RIG_SRC),liboltp-move liboltp-relocate liboltp-kv liboltp-resp liboltp,,-Xlinker --wrap=oltp_places_begin))
@@ -311,7 +311,7 @@ $(eval $(call unit_test,test_oltp_restore,rows_rig.c ordered_rig.c restore_rig.c
 $(eval $(call unit_test,test_oltp_restore_load,restore_rig.c taker_rig.c oltp_memory_rig.c $(OLTP_FAULTS_SRC),liboltp))
 $(eval $(call unit_test,test_oltp_blocks_ebb,oltp_memory_rig.c $(OLTP_FAULTS_SRC) $(OLTP_EBB_RIG_SRC),liboltp-server liboltp-bench liboltp monitord libebb))
 $(eval $(call unit_test_single,test_oltp_dist_steps,,liboltp-dist))
-$(eval $(call unit_test_single,test_oltp_dist_twophase,,liboltp-dist))
+$(eval $(call unit_test_long,test_oltp_dist_twophase,,liboltp-dist))
 $(eval $(call unit_test,test_oltp_dist_crash))
 $(B)/tests/test_oltp_dist_crash: | $(B)/bin/oltp-node
 $(eval $(call unit_test,test_oltp_dist_wire,,liboltp-dist liboltp-bench liboltp))

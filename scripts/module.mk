@@ -15,7 +15,8 @@ $(eval $(call check_step,unit,cpu,1200,build-tests,$(CHECK_SLOW) WERROR=1 check-
 $(eval $(call check_step,asan-ubsan,cpu,1800,,$(CHECK_SLOW) B=build/asan CC=clang SAN=address$(comma)undefined WERROR=1 all tests-build check-unit))
 $(eval $(call check_step,tsan,cpu,1800,,$(CHECK_SLOW) B=build/tsan CC=clang SAN=thread check-unit))
 $(eval $(call check_step,qemu,cpu,1800,,scripts/qemu-build))
-$(eval $(call check_step,guest-image,cpu,900,,scripts/guest-image))
+# With the options of the step build: the compiler's cache has what that has compiled.
+$(eval $(call check_step,guest-image,cpu,900,,WERROR=1 scripts/guest-image))
 $(eval $(call check_step,modules,cpu,600,guest-image,scripts/check-modules))
 $(eval $(call check_step_full,guest-image-7.3,cpu,900,guest-image,scripts/guest-image 7.3))
 $(eval $(call check_step_full,modules-7.3,cpu,600,guest-image-7.3,scripts/check-modules 7.3))

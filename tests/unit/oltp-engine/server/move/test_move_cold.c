@@ -9,8 +9,6 @@
 
 #include "move_cold_rig.h"
 #include "oltp-engine/server/kv/page.h"
-#include "tests/lib/sanitizers.h"
-#include "tests/lib/test_full.h"
 
 #define UNITS		MOVE_COLD_UNITS
 #define KEYS		MOVE_COLD_KEYS
@@ -250,7 +248,7 @@ static void test_power(void **state)
 {
 	(void)state;
 	/* Neither node dies, the source, the target, both. */
-	for (uint32_t dead = test_full(0, HAS_TSAN ? 3 : 0); dead < 4; dead++) {
+	for (uint32_t dead = 0; dead < 4; dead++) {
 		struct move_rig rig;
 
 		move_cold_open(&rig, NULL);
