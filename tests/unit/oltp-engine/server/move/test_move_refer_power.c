@@ -46,14 +46,20 @@ static const char *const names[WHATS] = {
 static struct {
 	struct move_cold_volumes *volumes;
 	uint32_t dead;		/* bits: the giver, the taker; 0: the connection alone */
-	_Atomic uint32_t unit;
+	_Atomic uint32_t unit;	/* UNITS: none */
 	int link;		/* the connection: shut down, it ends for both */
 	_Atomic uint32_t step;	/* 2 * what + whether it is after it; 0: none, or it is over */
 	_Atomic bool is_cut;
 	_Atomic bool spoils;	/* the next value that is read */
-	_Atomic bool is_refused;	/* the unit; it comes with values then */
+	_Atomic uint32_t refused;	/* a unit that was; it comes with values then */
 	_Atomic uint64_t n_values;	/* that were read at the peer's half */
 } plan;
+
+/* A node may refuse a unit once more after the cut: that says nothing of the next unit. */
+static bool is_refused(void)
+{
+	return plan.refused == plan.unit;
+}
 
 /* Before a step nothing of it reaches the other node; after it, it may. */
 static void step(enum what what, bool is_after)
@@ -96,9 +102,9 @@ uint32_t __wrap_wire_put_message(const struct wire_terms *terms, const struct un
 	uint32_t bytes;
 
 	if (message->unit == plan.unit && message->kind == UNITS_GIVE)
-		what = plan.is_refused ? GIVE_VALUES : GIVE;
+		what = is_refused() ? GIVE_VALUES : GIVE;
 	else if (message->unit == plan.unit && message->kind == UNITS_GOT)
-		what = plan.is_refused ? GOT_VALUES : GOT;
+		what = is_refused() ? GOT_VALUES : GOT;
 	else if (message->unit == plan.unit && message->kind == UNITS_REFUSE &&
 		 flags == WIRE_FLAG_VALUES)
 		what = REFUSE;	/* else there was no room for it: it comes again, with places */
@@ -106,7 +112,7 @@ uint32_t __wrap_wire_put_message(const struct wire_terms *terms, const struct un
 		step(what, false);
 	bytes = __real_wire_put_message(terms, units, message, records, flags, to);
 	if (what == REFUSE)
-		plan.is_refused = true;
+		plan.refused = message->unit;
 	if (what)
 		step(what, true);
 	return bytes;
@@ -120,9 +126,9 @@ int __wrap_facts_write(struct facts *facts, struct oltp_worker *worker, enum uni
 	int rc;
 
 	if (unit == plan.unit && what == UNITS_LOG_TAKEN)
-		at = plan.is_refused ? TAKEN_VALUES : TAKEN;
+		at = is_refused() ? TAKEN_VALUES : TAKEN;
 	else if (unit == plan.unit && what == UNITS_LOG_GAVE)
-		at = plan.is_refused ? GAVE_VALUES : GAVE;
+		at = is_refused() ? GAVE_VALUES : GAVE;
 	if (at)
 		step(at, false);
 	rc = __real_facts_write(facts, worker, what, unit, gen, list, shared_by, ret_epoch);
@@ -135,7 +141,7 @@ int __wrap_oltp_places_begin(struct oltp_places *places, struct oltp_place_read 
 {
 	int rc;
 
-	if (plan.is_refused) {
+	if (is_refused()) {
 		/* On the thread of a node, where cmocka would end the program without a word. */
 		fprintf(stderr, "a unit that was refused comes with places again\n");
 		abort();
@@ -207,7 +213,7 @@ static void ask_and_cut(struct move_rig *rig, uint32_t key)
 	/* What went after the step may arrive meanwhile. */
 	usleep(2000);
 	disconnect_nodes();
-	plan.is_refused = false;
+	plan.unit = UNITS;
 	move_client_close(&client);
 }
 
@@ -271,6 +277,7 @@ static void cut_at_each_step(uint32_t database)
 
 	memset(&plan, 0, sizeof(plan));
 	plan.unit = UNITS;
+	plan.refused = UINT32_MAX;
 	plan.volumes = &volumes;
 	move_cold_open_power(&rig, &volumes, 1 + database, 0);
 	rig.nodes[0].limit_bytes = MOVE_COLD_LIMIT;
