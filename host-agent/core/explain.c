@@ -79,6 +79,12 @@ static bool explain_unmanaged(const struct ebb_state *s, const struct ebb_vm *vm
 			  "kept for it, and nothing is done to it before it is here");
 		return true;
 	}
+	if (vm->is_outgoing) {
+		core_text(line(e, EBB_WAIT_START, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
+			  "it stands still on its way to another host; what it has here is free "
+			  "when it has arrived there");
+		return true;
+	}
 	if (!s->env.is_loaded) {
 		core_text(line(e, EBB_WAIT_HOST, EBB_NODE_ANY, 0, EBB_TIME_NEVER),
 			  "the agent is still reading what runs; nothing is decided yet");

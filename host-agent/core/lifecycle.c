@@ -111,6 +111,7 @@ int core_vm_running(struct ebb_state *s, usec_t now, struct ebb_vm *vm,
 		start_run(s, now, vm, f);
 	if (!f->is_incoming)
 		core_vm_arrived(s, now, vm);
+	vm->is_outgoing = f->is_outgoing || (f->is_incoming && !vm->is_incoming);
 	core_touch(&s->env, vm);
 	return 0;
 }
@@ -136,7 +137,7 @@ int core_vm_stopped(struct ebb_state *s, usec_t now, struct ebb_vm *vm)
 	mem_stop(vm);
 	broker_stop(vm);
 	cpu_stop(&s->cpu, now, vm);
-	vm->is_incoming = false;
+	vm->is_incoming = vm->is_outgoing = false;
 	vm->is_running = vm->is_admitted = vm->link_up = vm->has_driver = false;
 	vm->can_lend = vm->can_vom = vm->can_leave = vm->can_baseline = false;
 	vm->can_account = false;

@@ -379,6 +379,9 @@ struct ebb_vm {
 	bool is_incoming;		/* running, as far as libvirt goes: its QEMU waits for it to
 					 * arrive from another host.  Its floors are reserved, and
 					 * nothing is done to it or told to it */
+	bool is_outgoing;		/* running, as far as libvirt goes: it stands still, to go
+					 * on at another host or, if that fails, here.  It has
+					 * what it had */
 	bool is_admitted;		/* running, and its floor fits the host */
 	bool link_up;
 	bool has_driver;		/* as of the last HELLO of this run */

@@ -122,7 +122,8 @@ static const char *vm_state(const struct ebb_vm *vm)
 {
 	if (!vm->has_sla || (vm->is_running && !vm->is_admitted))
 		return "unmanaged";
-	return vm->is_incoming ? "incoming" : vm->is_running ? "running" : "stopped";
+	return vm->is_incoming ? "incoming" : vm->is_outgoing ? "outgoing" :
+	       vm->is_running ? "running" : "stopped";
 }
 
 /* Time left to the first deadline of an open demand, at least 1. */

@@ -334,11 +334,11 @@ struct ebb_fact_vm_running {
 	 */
 	usec_t as_of;
 	/*
-	 * Its QEMU has been started to receive the VM from another host, where it still runs.  What
-	 * is told of a VM that runs here already is ignored: libvirt says the same of one that
-	 * leaves.
+	 * Its QEMU has been started to receive the VM from another host, where it still runs.  Told
+	 * of a VM that runs here already it means that the VM leaves: libvirt may not say more.
 	 */
 	bool is_incoming;
+	bool is_outgoing;		/* paused, for the last of it to go to another host */
 	uint16_t num_plugged;
 	const struct ebb_vcpu_fact *plugged; /* every plugged vCPU once; copied */
 	/*

@@ -9,6 +9,23 @@
 #include "backend/real/virt-error.h"
 #include "util/text.h"
 
+/*
+ * Whether the job of a domain that moves is to leave.  Where a domain arrives libvirt has no such
+ * statistics, and where it has left there is no job any more.
+ */
+static bool is_leaving(virDomainPtr dom)
+{
+	virTypedParameterPtr params = NULL;
+	int type, num_params = 0, operation = VIR_DOMAIN_JOB_OPERATION_UNKNOWN;
+
+	if (virDomainGetJobStats(dom, &type, &params, &num_params, 0) < 0)
+		return false;
+	if (virTypedParamsGetInt(params, num_params, VIR_DOMAIN_JOB_OPERATION, &operation) < 0)
+		operation = VIR_DOMAIN_JOB_OPERATION_UNKNOWN;
+	virTypedParamsFree(params, num_params);
+	return operation == VIR_DOMAIN_JOB_OPERATION_MIGRATION_OUT;
+}
+
 static int read_state(virDomainPtr dom, struct ebb_virt_domain *d, struct ebb_err *err)
 {
 	int active = virDomainIsActive(dom), state, reason;
@@ -22,6 +39,7 @@ static int read_state(virDomainPtr dom, struct ebb_virt_domain *d, struct ebb_er
 	d->order = d->is_running ? id : 0;
 	d->is_starting = state == VIR_DOMAIN_PAUSED && reason == VIR_DOMAIN_PAUSED_STARTING_UP;
 	d->is_moving = state == VIR_DOMAIN_PAUSED && reason == VIR_DOMAIN_PAUSED_MIGRATION;
+	d->is_leaving = d->is_moving && is_leaving(dom);
 	return 0;
 }
 

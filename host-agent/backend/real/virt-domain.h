@@ -19,6 +19,7 @@ struct ebb_virt_domain {
 	 * one.
 	 */
 	bool is_moving;
+	bool is_leaving;		/* moving: libvirt says that it leaves */
 	uint64_t order;			/* running: grows with the time of the start */
 	char name[EBB_NAME_SIZE];
 	int sla;			/* 1: metadata is valid; 0: no SLA; -errno: see error */

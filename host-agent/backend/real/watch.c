@@ -95,7 +95,8 @@ static void run(struct ebb_watch *w, const struct ebb_look *look, usec_t now,
 
 	fact.u.vm_running = (struct ebb_fact_vm_running){
 		.order = look->domain.order, .as_of = look->as_of,
-		.is_incoming = look->domain.is_moving,
+		.is_incoming = look->domain.is_moving && !look->domain.is_leaving,
+		.is_outgoing = look->domain.is_leaving,
 		.num_plugged = look->num_plugged, .plugged = look->plugged,
 	};
 	memcpy(fact.u.vm_running.mem_blocks, look->domain.metadata.mem_blocks,

@@ -12,18 +12,20 @@
 #define MIB(n)	((uint32_t)((n) / EBB_BLOCK_MIB))
 
 /*
- * The QEMU of a VM waits for it to arrive from another host.  plugged: as for script_found(), one
+ * A VM is paused for a migration: its QEMU waits for it to arrive from another host, or, if
+ * is_leaving, for the other host to have it.  plugged: as for script_found(), one
  * digit each; pool_mib: in the pool of node 0.
  */
-static int script_incoming(struct script *s, char vm, uint64_t order, const char *plugged,
-			   uint32_t pool_mib)
+static int script_paused(struct script *s, char vm, uint64_t order, const char *plugged,
+			 uint32_t pool_mib, bool is_leaving)
 {
 	struct ebb_fact fact = { .type = EBB_FACT_VM_RUNNING, .uuid = { (uint8_t)vm } };
 	struct ebb_fact_vm_running *r = &fact.u.vm_running;
 	struct ebb_vcpu_fact vcpus[8];
 
 	*r = (struct ebb_fact_vm_running){
-		.order = order, .as_of = s->now, .is_incoming = true, .plugged = vcpus,
+		.order = order, .as_of = s->now, .plugged = vcpus,
+		.is_incoming = !is_leaving, .is_outgoing = is_leaving,
 		.mem_blocks = { MIB(pool_mib) },
 	};
 	for (const char *p = plugged; *p; p += strcspn(p, " "), p += strspn(p, " "))
@@ -32,6 +34,12 @@ static int script_incoming(struct script *s, char vm, uint64_t order, const char
 			.thread = p[2] == '-' ? EBB_THREAD_NONE : (uint16_t)(p[2] - '0'),
 		};
 	return ebb_state_report(s->state, s->now, &fact);
+}
+
+static int script_incoming(struct script *s, char vm, uint64_t order, const char *plugged,
+			   uint32_t pool_mib)
+{
+	return script_paused(s, vm, order, plugged, pool_mib, false);
 }
 
 static void come(struct script *s, const char *nodes, const char *plugged, uint32_t pool_mib)
@@ -229,8 +237,11 @@ static void test_leaves(void **state)
 	assert_int_equal(script_incoming(s, 'm', 1, "0@0 1@1 2@2", 512), 0);
 	script_expect_nothing(s);
 	assert_false(script_vm(s, 'm')->is_incoming);
+	assert_true(script_vm(s, 'm')->is_outgoing);
+	assert_int_equal(ebb_state_node_used(s->state, 0), 3);
 	/* It fails: everything is as before. */
 	assert_int_equal(script_found(s, 'm', 1, s->now, "0@0 1@1 2@2"), 0);
+	assert_false(script_vm(s, 'm')->is_outgoing);
 	script_settle(s);
 	assert_int_equal(script_vm(s, 'm')->nodes[0].held, 3);
 	assert_int_equal(script_vm_pool(s, 'm')->held, MIB(100));
@@ -309,6 +320,33 @@ static void test_source_agent_restarts(void **state)
 	script_settle(&s);
 	assert_int_equal(script_vm(&s, 'm')->nodes[0].held, 2);
 	assert_int_equal(ebb_state_node_used(s.state, 0), 2);
+	script_finish(&s);
+}
+
+/* The same when libvirt says that the VM leaves: it is not one that comes. */
+static void test_source_agent_knows(void **state)
+{
+	const struct ebb_sla sla = script_sla("1/4");
+	struct script s;
+
+	(void)state;
+	script_init_loading(&s, 1, 4, 1, false);
+	assert_int_equal(script_define(&s, 'm', &sla), 0);
+	assert_int_equal(script_paused(&s, 'm', 1, "0@0 1@1", 0, true), 0);
+	assert_false(script_vm(&s, 'm')->is_incoming);
+	assert_true(script_vm(&s, 'm')->is_outgoing);
+	assert_true(script_find_record(&s, 'm', EBB_EVENT_JOIN));
+	assert_non_null(strstr(s.record.text, "found running"));
+	script_loaded(&s);
+	script_settle(&s);
+	assert_int_equal(script_hello(&s, 'm', true, true, 3, "1"), 0);
+	script_settle(&s);
+	assert_false(script_find_record(&s, 'm', EBB_EVENT_JOIN));
+	assert_int_equal(ebb_state_node_used(s.state, 0), 2);
+	assert_int_equal(script_simple(&s, 'm', EBB_FACT_VM_STOPPED), 0);
+	script_settle(&s);
+	assert_false(script_vm(&s, 'm')->is_outgoing);
+	assert_int_equal(ebb_state_node_used(s.state, 0), 0);
 	script_finish(&s);
 }
 
@@ -426,6 +464,7 @@ int main(void)
 		cmocka_unit_test(test_agent_restarts),
 		cmocka_unit_test(test_new_agent_restarts),
 		cmocka_unit_test(test_source_agent_restarts),
+		cmocka_unit_test(test_source_agent_knows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

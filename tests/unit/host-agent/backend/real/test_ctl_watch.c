@@ -19,7 +19,7 @@ struct fixture {
 	struct ebb_sink sink;
 	char facts[256];		/* names of the facts of the last look */
 	uint32_t weight;		/* that the last definition told */
-	bool is_incoming;		/* as the last running told */
+	bool is_incoming, is_outgoing;	/* as the last running told */
 	int answer;			/* of who is told */
 };
 
@@ -46,6 +46,7 @@ static int take_fact(void *ctx, usec_t now, const struct ebb_fact *fact)
 		assert_int_equal(fact->u.vm_running.as_of, 50);
 		assert_int_equal(fact->u.vm_running.num_plugged, 1);
 		f->is_incoming = fact->u.vm_running.is_incoming;
+		f->is_outgoing = fact->u.vm_running.is_outgoing;
 	} else if (fact->type == EBB_FACT_VM_INVALID) {
 		assert_string_equal(fact->u.vm_invalid.text, f->look.domain.error.text);
 	}
@@ -137,9 +138,25 @@ static void test_incoming(void **state)
 	f->look.domain.is_moving = true;
 	expect(f, "running", EBB_WATCH_KEEP);
 	assert_true(f->is_incoming);
+	assert_false(f->is_outgoing);
 	f->look.domain.is_moving = false;
 	expect(f, "running", EBB_WATCH_KEEP);
 	assert_false(f->is_incoming);
+}
+
+/* It leaves for another host, of which an agent that starts meanwhile must not think it comes. */
+static void test_outgoing(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, 5);
+	f->look.domain.is_moving = f->look.domain.is_leaving = true;
+	expect(f, "defined running", EBB_WATCH_KEEP);
+	assert_true(f->is_outgoing);
+	assert_false(f->is_incoming);
+	f->look.domain.is_moving = f->look.domain.is_leaving = false;
+	expect(f, "running", EBB_WATCH_KEEP);
+	assert_false(f->is_outgoing);
 }
 
 static void test_changed(void **state)
@@ -381,7 +398,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(life),    TEST(restarted), TEST(changed),   TEST(sla_set), TEST(incoming),
 		TEST(invalid), TEST(not_ours),	TEST(transient), TEST(period),
-		TEST(told_again), TEST(refused), TEST(volumes),
+		TEST(told_again), TEST(refused), TEST(volumes), TEST(outgoing),
 	};
 
 	return cmocka_run_group_tests_name("daemon/watch", tests, NULL, NULL);
