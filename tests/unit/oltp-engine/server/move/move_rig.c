@@ -172,8 +172,15 @@ void move_rig_wait_mode(struct move_rig *rig, uint32_t number, enum units_mode m
 			return;
 		usleep(1000);
 	}
-	fail_msg("node %u is in mode %d with %u units, error %d", number, stats.mode, stats.owned,
-		 stats.error);
+	for (uint32_t i = 0; i < 2; i++) {
+		if (!rig->nodes[i].move)
+			continue;
+		move_stats_read(rig->nodes[i].move, &stats);
+		print_error("node %u is in mode %d with %u units, %s, error %d\n", i, stats.mode,
+			    stats.owned, stats.is_connected ? "connected" : "not connected",
+			    stats.error);
+	}
+	fail_msg("node %u is never in mode %d", number, mode);
 }
 
 void move_rig_open_both(struct move_rig *rig)
