@@ -267,6 +267,7 @@ $(eval $(call unit_test_long,test_move_refer,move_cold_rig.c oltp_memory_rig.c $
 $(eval $(call unit_test,test_move_refer_reuse,move_cold_rig.c oltp_memory_rig.c $(OLTP_MOVE_RIG_SRC),liboltp-move liboltp-relocate liboltp-kv liboltp-resp liboltp,,-Xlinker --wrap=oltp_places_begin))
 # Where the steps of a unit are in which power is lost.
 $(eval $(call unit_test_bulk,test_move_refer_power,move_cold_rig.c oltp_memory_rig.c $(OLTP_MOVE_RIG_SRC),liboltp-move liboltp-relocate liboltp-kv liboltp-resp liboltp,,$(foreach f,wire_put_message facts_write oltp_places_begin,-Xlinker --wrap=$(f))))
+$(eval $(call unit_test,test_move_got_lost,$(OLTP_MOVE_RIG_SRC),liboltp-move liboltp-relocate liboltp-kv liboltp-resp liboltp,,-Xlinker --wrap=wire_put_message))
 $(eval $(call unit_test,test_move_back,$(OLTP_MOVE_RIG_SRC),liboltp-move liboltp-relocate liboltp-kv liboltp-resp liboltp,,-Xlinker --wrap=kv_unit_put))
 $(eval $(call unit_test,test_move_crash,$(OLTP_MOVE_HISTORY_SRC),liboltp-check liboltp-move liboltp-relocate liboltp-kv liboltp-resp liboltp))
 $(eval $(call unit_test,test_kv_strings,$(OLTP_KV_RIG_SRC),liboltp-kv liboltp-resp liboltp))

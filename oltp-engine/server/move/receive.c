@@ -185,8 +185,14 @@ static int check_give(struct move *m, const struct wire_message *message)
 	if (rc)
 		return rc;
 	place->came_gen = 0;
-	if (place->n_put != message->header.n)
+	if (place->n_put > message->header.n)
 		return -EPROTO;
+	/*
+	 * Some came while this node still gave the unit itself, and were not looked at: GOT of an
+	 * earlier generation was lost with the last connection, and comes after them.
+	 */
+	if (place->n_put < message->header.n)
+		place->is_spoilt = true;
 	if (place->is_unread) {
 		place->wants_values = true;
 		pthread_mutex_lock(&m->lock);
