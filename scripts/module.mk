@@ -12,8 +12,8 @@ $(eval $(call check_step,build-tests,cpu,900,build,$(CHECK_MAKE) WERROR=1 all te
 $(eval $(call check_step,layers,cpu,120,build-tests,scripts/check-layers build/host))
 $(eval $(call check_step,unit,cpu,1200,build-tests,$(CHECK_SLOW) WERROR=1 check-unit))
 # By clang, whose warnings are errors here, too: its sanitizers find more, and its TSan is quicker.
-$(eval $(call check_step,asan-ubsan,cpu,3600,,$(CHECK_SLOW) B=build/asan CC=clang SAN=address$(comma)undefined WERROR=1 all tests-build check-unit))
-$(eval $(call check_step,tsan,cpu,3600,,$(CHECK_SLOW) B=build/tsan CC=clang SAN=thread check-unit))
+$(eval $(call check_step,asan-ubsan,cpu,1800,,$(CHECK_SLOW) B=build/asan CC=clang SAN=address$(comma)undefined WERROR=1 all tests-build check-unit))
+$(eval $(call check_step,tsan,cpu,1800,,$(CHECK_SLOW) B=build/tsan CC=clang SAN=thread check-unit))
 $(eval $(call check_step,qemu,cpu,1800,,scripts/qemu-build))
 # With the options of the step build: the compiler's cache has what that has compiled.
 $(eval $(call check_step,guest-image,cpu,900,,WERROR=1 scripts/guest-image))
