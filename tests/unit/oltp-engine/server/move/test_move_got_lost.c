@@ -20,9 +20,9 @@
 
 static struct {
 	int link;		/* the connection: shut down, it ends for both */
-	_Atomic bool cuts;	/* before the next GOT; its unit and generation stay here */
+	_Atomic bool cuts;	/* before the next GOT */
 	_Atomic bool is_late;	/* the next GIVE of these */
-	_Atomic uint32_t unit;
+	_Atomic uint32_t unit;	/* of the last GOT, as is gen */
 	_Atomic uint64_t gen;
 } plan;
 
@@ -37,10 +37,12 @@ uint32_t __wrap_wire_put_message(const struct wire_terms *terms, const struct un
 				 const struct units_message *message, uint32_t records,
 				 uint32_t flags, uint8_t *to)
 {
-	if (message->kind == UNITS_GOT && plan.cuts) {
+	/* GIVE may be repeated, and is answered each time. */
+	if (message->kind == UNITS_GOT && message->gen > plan.gen) {
 		plan.unit = message->unit;
 		plan.gen = message->gen;
-		shutdown(plan.link, SHUT_RDWR);
+		if (plan.cuts)
+			shutdown(plan.link, SHUT_RDWR);
 		plan.cuts = false;
 	}
 	if (message->kind == UNITS_GIVE && plan.is_late && message->unit == plan.unit &&
