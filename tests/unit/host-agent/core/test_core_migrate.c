@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "core/explain.h"
 #include "tests/unit/host-agent/core/core_script.h"
 
 #define MIB(n)	((uint32_t)((n) / EBB_BLOCK_MIB))
@@ -229,6 +230,7 @@ static void test_does_not_arrive(void **state)
 static void test_leaves(void **state)
 {
 	struct script *s = *state;
+	struct ebb_explain e;
 
 	script_boot(s, 'm', 1, "1/4m64-512");
 	script_grow(s, 'm', 2, 0);
@@ -238,6 +240,8 @@ static void test_leaves(void **state)
 	script_expect_nothing(s);
 	assert_false(script_vm(s, 'm')->is_incoming);
 	assert_true(script_vm(s, 'm')->is_outgoing);
+	ebb_explain_vm(s->state, script_vm(s, 'm'), s->now, &e);
+	assert_non_null(strstr(e.lines[0], "on its way to another host"));
 	assert_int_equal(ebb_state_node_used(s->state, 0), 3);
 	/* It fails: everything is as before. */
 	assert_int_equal(script_found(s, 'm', 1, s->now, "0@0 1@1 2@2"), 0);
